@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The files that were mapped executable, each once.
+ *
+ * While it runs a DSO is identified by (device, inode, generation) of its mapping, as the mapping
+ * record or /proc/PID/maps state them (stat may differ, on overlayfs). The file is opened when it
+ * is first seen, while the process that maps it is there, and the descriptor kept: later the file
+ * may be deleted or replaced.
+ */
+#ifndef EBOLT_PROC_DSO_H
+#define EBOLT_PROC_DSO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/hashmap.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "object/elf_file.h"
+
+#define DSOS_MAX	(1u << 20)
+#define DSO_MAPPED_MAX 16 /* distinct (len, pgoff) of a DSO's mappings that are remembered */
+
+struct dso_id {
+	uint32_t maj, min;
+	uint64_t ino;
+	uint64_t gen;
+	bool gen_known; /* /proc/PID/maps doesn't tell it */
+};
+
+enum dso_kind {
+	DSO_FILE,
+	DSO_VDSO,
+};
+
+struct dso {
+	struct dso_id id;
+	uint8_t kind;	  /* enum dso_kind */
+	int fd;		  /* of the file; -1 where it could not be opened */
+	int open_error;	  /* negative errno, when fd is -1 */
+	const char *path; /* interned; as the mapping stated it */
+	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
+	uint32_t nr_mapped;
+};
+
+struct dso_table {
+	VEC(struct dso) dsos;
+	struct hashmap index;
+	struct strtab *strings; /* borrowed */
+	size_t nr_open, max_open;
+	void *vdso; /* the image of this machine's 64-bit vdso, or NULL */
+	size_t vdso_len;
+	uint32_t vdso_index;
+};
+
+/* A mapping that a file is known by, and where to find the process that has it. */
+struct dso_sighting {
+	struct dso_id id;
+	const char *path;
+	size_t path_len;
+	pid_t pid;
+	uint64_t start, end, pgoff;
+};
+
+int dso_table__init(struct dso_table *t, struct strtab *strings);
+void dso_table__done(struct dso_table *t);
+
+/* The DSO of a mapping, opened and added if new. 0, -E2BIG or -ENOMEM. */
+int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index);
+/* The vdso's index (its image is ebolt's own: the kernel gives every 64-bit process the same). */
+int dso_table__vdso(struct dso_table *t, uint32_t *ret_index);
+
+/*
+ * Opens a DSO for reading symbols. 0, or a negative errno (that of the first opening, or
+ * -ENOEXEC: not an ELF file). The caller closes it with elf_file__close().
+ */
+int dso_table__elf(const struct dso_table *t, uint32_t index, struct elf_file **ret);
+
+#endif
