@@ -30,12 +30,12 @@ enum rec_type {
 };
 
 /* rec_hdr.flags */
-#define REC_F_EXEC	      0x0001 /* comm: the exec of a new image */
-#define REC_F_UNREGISTER      0x0002 /* ksymbol: the text goes away */
-#define REC_F_USER_MODE	      0x0004 /* sample: the interrupt hit user mode */
+#define REC_F_EXEC	       0x0001 /* comm: the exec of a new image */
+#define REC_F_UNREGISTER       0x0002 /* ksymbol: the text goes away */
+#define REC_F_USER_MODE	       0x0004 /* sample: the interrupt hit user mode */
 #define REC_F_KERNEL_TRUNCATED 0x0008 /* sample: the kernel stack was cut at REC_STACK_MAX */
-#define REC_F_USER_TRUNCATED  0x0010 /* sample: the user stack was cut at REC_STACK_MAX */
-#define REC_F_IDLE	      0x0020 /* sample: of the CPU's idle task */
+#define REC_F_USER_TRUNCATED   0x0010 /* sample: the user stack was cut at REC_STACK_MAX */
+#define REC_F_IDLE	       0x0020 /* sample: of the CPU's idle task */
 
 #define REC_COMM_LEN 16 /* TASK_COMM_LEN */
 
@@ -53,12 +53,12 @@ struct rec_hdr {
 
 struct rec_sample {
 	struct rec_hdr hdr;
-	__u32 pid, tid;	      /* of the initial pid namespace */
-	__u64 start_ticks;    /* of the thread group leader: /proc/PID/stat field 22 (10 ms ticks) */
-	__u64 cgroup_id;      /* of the default hierarchy */
-	__u64 period;	      /* events this sample stands for (ns for cpu-clock) */
-	__u32 inner_pid;      /* pid in the process's own pid namespace */
-	__u32 mnt_ns;	      /* inode number of the mount namespace */
+	__u32 pid, tid;	   /* of the initial pid namespace */
+	__u64 start_ticks; /* of the thread group leader: /proc/PID/stat field 22 (10 ms ticks) */
+	__u64 cgroup_id;   /* of the default hierarchy */
+	__u64 period;	   /* events this sample stands for (ns for cpu-clock) */
+	__u32 inner_pid;   /* pid in the process's own pid namespace */
+	__u32 mnt_ns;	   /* inode number of the mount namespace */
 	char comm[REC_COMM_LEN];
 	__u16 nr_kernel, nr_user; /* frames, leaf first */
 	__u32 pad;

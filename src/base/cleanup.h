@@ -46,11 +46,11 @@ static inline void cleanup__closedir(DIR **d)
 #define _cleanup_closedir_ __cleanup(cleanup__closedir)
 
 /* Takes ownership out of a variable that has a cleanup attribute. */
-#define steal_ptr(p)                                                                               \
-	({                                                                                         \
-		__typeof__(p) __stolen = (p);                                                      \
-		(p) = NULL;                                                                        \
-		__stolen;                                                                          \
+#define steal_ptr(p)                          \
+	({                                    \
+		__typeof__(p) __stolen = (p); \
+		(p) = NULL;                   \
+		__stolen;                     \
 	})
 
 static inline int steal_fd(int *fd)

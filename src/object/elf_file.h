@@ -15,9 +15,9 @@
 
 #include <gelf.h>
 
-#define ELF_BUILD_ID_MAX  64	       /* longest accepted; 8, 16 and 20 bytes are in use */
-#define ELF_LOADS_MAX	  256	       /* PT_LOADs */
-#define ELF_SECTION_MAX	  (1ull << 30) /* bytes of one section, decompressed */
+#define ELF_BUILD_ID_MAX 64	      /* longest accepted; 8, 16 and 20 bytes are in use */
+#define ELF_LOADS_MAX	 256	      /* PT_LOADs */
+#define ELF_SECTION_MAX	 (1ull << 30) /* bytes of one section, decompressed */
 
 struct build_id {
 	uint8_t len; /* 0: none */
@@ -76,6 +76,7 @@ Elf_Scn *elf_file__section(const struct elf_file *ef, const char *name, GElf_Shd
  * free. 0, -ENOENT (no bytes: SHT_NOBITS or empty), -E2BIG (over ELF_SECTION_MAX), -EBADMSG
  * (outside the file, or bad compression), -ENOMEM.
  */
-int elf_file__section_bytes(const struct elf_file *ef, Elf_Scn *scn, uint8_t **ret, size_t *ret_len);
+int elf_file__section_bytes(const struct elf_file *ef, Elf_Scn *scn, uint8_t **ret,
+			    size_t *ret_len);
 
 #endif

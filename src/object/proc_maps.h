@@ -16,7 +16,8 @@ struct proc_maps_entry {
 	bool r, w, x, shared;
 	uint32_t maj, min;
 	uint64_t ino;
-	const char *path; /* into the text, not NUL-terminated, as written; "" for anonymous memory */
+	const char
+		*path; /* into the text, not NUL-terminated, as written; "" for anonymous memory */
 	size_t path_len;
 };
 

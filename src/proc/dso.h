@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "object/elf_file.h"
 
-#define DSOS_MAX	(1u << 20)
+#define DSOS_MAX       (1u << 20)
 #define DSO_MAPPED_MAX 16 /* distinct (len, pgoff) of a DSO's mappings that are remembered */
 
 struct dso_id {
@@ -37,10 +37,11 @@ enum dso_kind {
 
 struct dso {
 	struct dso_id id;
-	uint8_t kind;	  /* enum dso_kind */
-	int fd;		  /* of the file; -1 where it could not be opened */
-	int open_error;	  /* negative errno, when fd is -1 */
-	const char *path; /* interned; as the mapping stated it */
+	uint8_t kind;				  /* enum dso_kind */
+	int fd;					  /* of the file; -1 where it could not be opened */
+	int open_error;				  /* negative errno, when fd is -1 */
+	uint8_t tries;				  /* openings tried */
+	const char *path;			  /* interned; as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
 	uint32_t nr_mapped;
 };

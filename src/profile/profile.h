@@ -31,15 +31,14 @@ enum unknown_reason {
 	UNKNOWN_NO_PROCESS, /* nothing is known of the process: gone before /proc was read */
 	UNKNOWN_ANON,	    /* executable anonymous memory */
 	UNKNOWN_VSYSCALL,
-	UNKNOWN_TRUNCATED, /* a marker, not an address: the stack was cut here */
 	UNKNOWN_REASONS,
 };
 
 struct frame {
-	uint8_t kind;	  /* enum frame_kind */
-	uint8_t reason;	  /* enum unknown_reason */
+	uint8_t kind;	   /* enum frame_kind */
+	uint8_t reason;	   /* enum unknown_reason */
 	bool named_kernel; /* FRAME_NAMED: code of the kernel (a BPF program) */
-	uint32_t dso;	  /* FRAME_NATIVE: index into the session's DSOs (proc/dso.h) */
+	uint32_t dso;	   /* FRAME_NATIVE: index into the session's DSOs (proc/dso.h) */
 	/*
 	 * FRAME_NATIVE: offset in the file; FRAME_KERNEL: address. Of the interrupted
 	 * instruction in a leaf; in a caller, of the last byte of its call instruction (return
@@ -57,9 +56,9 @@ struct stack {
 	uint32_t pid, tid;  /* 0 unless the profile keeps them apart */
 	uint16_t nr_kernel; /* frames, leaf first */
 	uint16_t nr_user;
-	uint8_t flags;	    /* STACK_* */
-	uint32_t first;	    /* index into profile.stack_frames: kernel frames, then user frames */
-	uint64_t count;	    /* samples */
+	uint8_t flags;	/* STACK_* */
+	uint32_t first; /* index into profile.stack_frames: kernel frames, then user frames */
+	uint64_t count; /* samples */
 };
 
 struct profile_opts {
@@ -74,9 +73,9 @@ struct profile_opts {
 struct profile {
 	struct profile_opts opts;
 	struct strtab *strings;
-	VEC(struct frame) frames;	/* distinct */
-	VEC(struct stack) stacks;	/* distinct */
-	VEC(uint32_t) stack_frames;	/* indices into frames */
+	VEC(struct frame) frames;   /* distinct */
+	VEC(struct stack) stacks;   /* distinct */
+	VEC(uint32_t) stack_frames; /* indices into frames */
 	struct hashmap frame_index, stack_index;
 	uint64_t samples; /* the sum of the stacks' counts */
 };

@@ -18,16 +18,16 @@
 #include "source/source.h"
 
 struct live_opts {
-	const char *event;   /* "cycles", "cpu-clock", ...; NULL: cycles where there is a PMU, else
-				cpu-clock */
-	uint64_t freq;	     /* Hz; used when period is 0 */
-	uint64_t period;     /* events a sample; 0: by freq */
-	const char *cpus;    /* a list such as "0-3,8"; NULL: all online */
-	bool targets_only;   /* only processes given by live__add_target and their children */
-	bool no_kernel;	     /* samples in kernel mode are filtered, no kernel frames */
-	bool no_user;	     /* samples in user mode are filtered, no user frames */
-	bool include_idle;   /* sample the idle tasks too */
-	size_t ring_bytes;   /* sample ring; 0: sized by CPUs and frequency */
+	const char *event; /* "cycles", "cpu-clock", ...; NULL: cycles where there is a PMU, else
+			      cpu-clock */
+	uint64_t freq;	   /* Hz; used when period is 0 */
+	uint64_t period;   /* events a sample; 0: by freq */
+	const char *cpus;  /* a list such as "0-3,8"; NULL: all online */
+	bool targets_only; /* only processes given by live__add_target and their children */
+	bool no_kernel;	   /* samples in kernel mode are filtered, no kernel frames */
+	bool no_user;	   /* samples in user mode are filtered, no user frames */
+	bool include_idle; /* sample the idle tasks too */
+	size_t ring_bytes; /* sample ring; 0: sized by CPUs and frequency */
 	const char *const *disable_features; /* NULL-terminated; see collect/features.h */
 };
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The mappings of one process: a sorted array in which a new mapping covers what it overlaps, as
+ * mmap(MAP_FIXED) does. What it overlaps in part is cut, what it lies inside is split in two.
+ */
+#include "proc/mappings.h"
+
+#include <errno.h>
+
+/* The first mapping that ends after addr. */
+static size_t first_after(const struct process *p, uint64_t addr)
+{
+	size_t lo = 0, hi = p->maps.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->maps.data[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct mapping *process__lookup(const struct process *p, uint64_t addr)
+{
+	size_t i = first_after(p, addr);
+
+	return i < p->maps.len && p->maps.data[i].start <= addr ? &p->maps.data[i] : NULL;
+}
+
+static void move_start(struct mapping *m, uint64_t start)
+{
+	m->pgoff += start - m->start;
+	m->start = start;
+}
+
+/* Makes room: nothing overlaps [start, end) afterwards. Returns the index to insert at. */
+static int punch(struct process *p, uint64_t start, uint64_t end, size_t *ret_at)
+{
+	size_t i = first_after(p, start), last;
+
+	if (i < p->maps.len && p->maps.data[i].start < start) {
+		struct mapping tail = p->maps.data[i];
+
+		if (tail.end > end) {
+			int err = vec_reserve(&p->maps, p->maps.len + 2);
+
+			if (err)
+				return err;
+			move_start(&tail, end);
+			vec_insert(&p->maps, i + 1, tail);
+		}
+		p->maps.data[i].end = start;
+		i++;
+	}
+	for (last = i; last < p->maps.len && p->maps.data[last].end <= end; last++)
+		;
+	vec_remove(&p->maps, i, last - i);
+	if (i < p->maps.len && p->maps.data[i].start < end)
+		move_start(&p->maps.data[i], end);
+	*ret_at = i;
+	return 0;
+}
+
+int mappings__cover(struct process *p, const struct mapping *m)
+{
+	size_t at;
+	int err = vec_reserve(&p->maps, p->maps.len + 2);
+
+	if (!err)
+		err = punch(p, m->start, m->end, &at);
+	if (err)
+		return err;
+	return vec_insert(&p->maps, at, *m);
+}
+
+bool mappings__has(const struct process *p, const struct mapping *m)
+{
+	const struct mapping *have = process__lookup(p, m->start);
+
+	return have && have->start == m->start && have->end == m->end && have->kind == m->kind &&
+	       (m->kind == MAPPING_ANON || (have->dso == m->dso && have->pgoff == m->pgoff));
+}
+
+int mappings__copy(struct process *to, const struct process *from)
+{
+	int err = vec_reserve(&to->maps, from->maps.len);
+
+	if (err)
+		return err;
+	if (from->maps.len)
+		memcpy(to->maps.data, from->maps.data, from->maps.len * sizeof(*from->maps.data));
+	to->maps.len = from->maps.len;
+	return 0;
+}

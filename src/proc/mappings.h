@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The mappings of one process, for process.c. See process.h for look-ups. */
+#ifndef EBOLT_PROC_MAPPINGS_H
+#define EBOLT_PROC_MAPPINGS_H
+
+#include "proc/process.h"
+
+/* Adds a mapping over whatever it overlaps. 0, -E2BIG or -ENOMEM, and then nothing changed. */
+int mappings__cover(struct process *p, const struct mapping *m);
+/* Is exactly this mapping there? */
+bool mappings__has(const struct process *p, const struct mapping *m);
+/* Replaces to's mappings by a copy of from's. 0, -E2BIG or -ENOMEM. */
+int mappings__copy(struct process *to, const struct process *from);
+
+#endif

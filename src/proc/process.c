@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/process.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "object/proc_maps.h"
+#include "proc/mappings.h"
+
+#define NSEC_PER_SEC  1000000000ull
+#define MAPS_TEXT_MAX (256u << 20)
+/* Vdso addresses below this are of 32-bit processes, whose image is another. */
+#define VDSO_64_MIN (1ull << 32)
+/* Readings of /proc/PID/maps for uncovered addresses: all processes a second; one process. */
+#define REREADS_PER_SEC 100
+#define REREAD_WAIT_MIN (NSEC_PER_SEC / 20)
+#define REREAD_WAIT_MAX (NSEC_PER_SEC * 60)
+/* Kernel samples and late records may follow a process's exit. */
+#define KEEP_EXITED (2 * NSEC_PER_SEC)
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+void process_table__init(struct process_table *t, struct dso_table *dsos)
+{
+	*t = (struct process_table){ .dsos = dsos, .next_version = 1 };
+	vec_init(&t->procs, PROCESSES_MAX);
+	vec_init(&t->free_places, PROCESSES_MAX);
+	vec_init(&t->exited, 2 * PROCESSES_MAX);
+	hashmap__init(&t->by_pid, PROCESSES_MAX);
+}
+
+static void process__free(struct process *p)
+{
+	vec_done(&p->maps);
+	free(p);
+}
+
+void process_table__done(struct process_table *t)
+{
+	vec_for_each(&t->procs, p)
+		if (*p)
+			process__free(*p);
+	vec_done(&t->procs);
+	vec_done(&t->free_places);
+	vec_done(&t->exited);
+	hashmap__done(&t->by_pid);
+}
+
+struct pid_probe {
+	const struct process_table *t;
+	uint32_t pid;
+};
+
+static bool same_pid(const void *ctx, uint32_t i)
+{
+	const struct pid_probe *probe = ctx;
+
+	return probe->t->procs.data[i]->pid == probe->pid;
+}
+
+static uint32_t place_of(const struct process_table *t, uint32_t pid)
+{
+	struct pid_probe probe = { .t = t, .pid = pid };
+
+	return hashmap__find(&t->by_pid, hash_u64(pid), same_pid, &probe);
+}
+
+static struct process *known(const struct process_table *t, uint32_t pid)
+{
+	uint32_t i = place_of(t, pid);
+
+	return i == HASHMAP_NONE ? NULL : t->procs.data[i];
+}
+
+static void drop(struct process_table *t, uint32_t pid)
+{
+	uint32_t i = place_of(t, pid);
+
+	if (i == HASHMAP_NONE)
+		return;
+	hashmap__remove(&t->by_pid, hash_u64(pid), i);
+	process__free(t->procs.data[i]);
+	t->procs.data[i] = NULL;
+	/* The place is reserved: there are never more free places than places. */
+	vec_push(&t->free_places, i);
+}
+
+static struct process *add(struct process_table *t, uint32_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	uint32_t place;
+
+	if (!p || vec_reserve(&t->free_places, t->procs.len + 1))
+		goto fail;
+	p->pid = pid;
+	p->reread_wait = REREAD_WAIT_MIN;
+	p->version = t->next_version++;
+	vec_init(&p->maps, PROCESS_MAPS_MAX);
+	if (t->free_places.len)
+		place = t->free_places.data[t->free_places.len - 1];
+	else
+		place = t->procs.len;
+	if (place == t->procs.len && vec_push(&t->procs, NULL))
+		goto fail;
+	if (hashmap__add(&t->by_pid, hash_u64(pid), place)) {
+		if (place == t->procs.len - 1 && !t->free_places.len)
+			t->procs.len--;
+		goto fail;
+	}
+	if (t->free_places.len)
+		t->free_places.len--;
+	t->procs.data[place] = p;
+	return p;
+fail:
+	free(p);
+	t->stats.procs_dropped++;
+	return NULL;
+}
+
+static bool starts_with(const char *path, size_t len, const char *what)
+{
+	return len >= strlen(what) && !memcmp(path, what, strlen(what));
+}
+
+/*
+ * What kind of memory a mapping is, by what the kernel calls it. 0, or -E2BIG/-ENOMEM from the DSO
+ * table.
+ */
+static int classify(struct process_table *t, const struct dso_sighting *s, struct mapping *ret)
+{
+	*ret = (struct mapping){
+		.start = s->start, .end = s->end, .pgoff = s->pgoff, .kind = MAPPING_ANON
+	};
+	if (s->path_len == 6 && !memcmp(s->path, "[vdso]", 6) && s->start >= VDSO_64_MIN) {
+		ret->kind = MAPPING_FILE;
+		ret->pgoff = 0; /* the image starts at 0, whatever the record says of it */
+		return dso_table__vdso(t->dsos, &ret->dso);
+	}
+	/* Memory without a file, or with one that only gives it its size. */
+	if (!s->id.ino || starts_with(s->path, s->path_len, "/anon_hugepage") ||
+	    starts_with(s->path, s->path_len, "/dev/zero"))
+		return 0;
+	ret->kind = MAPPING_FILE;
+	return dso_table__see(t->dsos, s, &ret->dso);
+}
+
+/* The start time of /proc/PID/stat, field 22, or 0. The comm in field 2 may hold anything. */
+static uint64_t read_start_ticks(uint32_t pid)
+{
+	char path[48], text[1024], *p;
+	_cleanup_close_ int fd = -1;
+	unsigned long long ticks;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	/* Field 3 follows the bracket; 22 is 19 fields later. */
+	for (int i = 0; p && i < 20; i++)
+		p = strchr(p + 1, ' ');
+	return p && sscanf(p, " %llu", &ticks) == 1 ? ticks : 0;
+}
+
+/* The executable mappings that /proc/PID/maps states now. 0 or a negative errno. */
+static int read_maps(struct process_table *t, uint32_t pid, struct process *into)
+{
+	struct proc_maps_entry e;
+	struct proc_maps pm;
+	struct buf text;
+	char path[48];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	buf__init(&text, MAPS_TEXT_MAX);
+	err = buf__read_path(&text, path);
+	proc_maps__init(&pm, text.data, text.len);
+	while (!err && proc_maps__next(&pm, &e)) {
+		struct dso_sighting s = {
+			.id = { .maj = e.maj, .min = e.min, .ino = e.ino },
+			.path = e.path,
+			.path_len = e.path_len,
+			.pid = pid,
+			.start = e.start,
+			.end = e.end,
+			.pgoff = e.pgoff,
+		};
+		struct mapping m;
+
+		/* [vsyscall] lies in the kernel half and is known by its address. */
+		if (!e.x || e.start >> 63)
+			continue;
+		if (classify(t, &s, &m) || mappings__cover(into, &m))
+			t->stats.maps_dropped++;
+	}
+	buf__done(&text);
+	return err;
+}
+
+static struct process *read_process(struct process_table *t, uint32_t pid)
+{
+	uint64_t as_of = now_ns(), start = read_start_ticks(pid);
+	struct process *p;
+
+	if (!start)
+		return NULL;
+	drop(t, pid);
+	p = add(t, pid);
+	if (!p)
+		return NULL;
+	p->as_of = as_of;
+	p->start_ticks = start;
+	if (read_maps(t, pid, p)) {
+		drop(t, pid);
+		return NULL;
+	}
+	return p;
+}
+
+int process_table__read_proc(struct process_table *t)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			read_process(t, strtoul(entry->d_name, NULL, 10));
+	return 0;
+}
+
+/* Records that are older than what was read of the process are part of it already. */
+static bool is_old(struct process_table *t, const struct process *p, const struct rec_hdr *rec)
+{
+	if (!p || rec->time >= p->as_of)
+		return false;
+	t->stats.ignored_old++;
+	return true;
+}
+
+static void on_mmap(struct process_table *t, const struct rec_mmap *r)
+{
+	struct process *p = known(t, r->pid);
+	size_t room = r->hdr.length - sizeof(*r);
+	struct dso_sighting s = {
+		.id = { .maj = r->maj,
+			.min = r->min,
+			.ino = r->ino,
+			.gen = r->gen,
+			.gen_known = true },
+		.path = r->path,
+		.path_len = strnlen(r->path, room),
+		.pid = r->pid,
+		.start = r->start,
+		.end = r->start + r->len,
+		.pgoff = r->pgoff,
+	};
+	struct mapping m;
+
+	if (is_old(t, p, &r->hdr) || s.end <= s.start || s.start >> 63)
+		return;
+	if (!p)
+		p = add(t, r->pid);
+	if (!p)
+		return;
+	if (classify(t, &s, &m)) {
+		t->stats.maps_dropped++;
+		return;
+	}
+	/* W^X runtimes report the same mapping again and again. */
+	if (mappings__has(p, &m))
+		return;
+	if (mappings__cover(p, &m))
+		t->stats.maps_dropped++;
+	p->version = t->next_version++;
+}
+
+static void on_exec(struct process_table *t, const struct rec_comm *r)
+{
+	struct process *p = known(t, r->pid);
+
+	if (is_old(t, p, &r->hdr))
+		return;
+	if (!p)
+		p = add(t, r->pid);
+	if (!p)
+		return;
+	p->maps.len = 0;
+	p->version = t->next_version++;
+	p->reread_at = 0;
+	p->reread_wait = REREAD_WAIT_MIN;
+	/* exec by a thread reports the leader's exit before. */
+	p->exited_at = 0;
+}
+
+static void on_fork(struct process_table *t, const struct rec_task *r)
+{
+	struct process *parent, *p = known(t, r->pid);
+
+	if (r->pid == r->ppid || is_old(t, p, &r->hdr))
+		return;
+	drop(t, r->pid);
+	p = add(t, r->pid);
+	if (!p)
+		return;
+	p->as_of = r->hdr.time;
+	parent = known(t, r->ppid);
+	if (!parent)
+		return;
+	if (mappings__copy(p, parent))
+		t->stats.maps_dropped += parent->maps.len;
+	else
+		p->version = parent->version;
+}
+
+static void on_exit_record(struct process_table *t, const struct rec_task *r)
+{
+	struct process *p = known(t, r->pid);
+
+	/*
+	 * Not only the leader's exit counts: threads may outlive it. Whether this was the last
+	 * thread is asked of /proc later, once for a process.
+	 */
+	if (!p || is_old(t, p, &r->hdr))
+		return;
+	if (!p->exited_at && vec_push(&t->exited, r->pid))
+		return;
+	p->exited_at = r->hdr.time;
+}
+
+void process_table__apply(struct process_table *t, const struct rec_hdr *rec)
+{
+	switch (rec->type) {
+	case REC_MMAP:
+		on_mmap(t, (const struct rec_mmap *)rec);
+		break;
+	case REC_COMM:
+		if (rec->flags & REC_F_EXEC)
+			on_exec(t, (const struct rec_comm *)rec);
+		break;
+	case REC_FORK:
+		on_fork(t, (const struct rec_task *)rec);
+		break;
+	case REC_EXIT:
+		on_exit_record(t, (const struct rec_task *)rec);
+		break;
+	}
+}
+
+struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks)
+{
+	struct process *p = known(t, pid);
+
+	if (p && !p->start_ticks)
+		p->start_ticks = start_ticks;
+	if (p && p->start_ticks == start_ticks)
+		return p;
+	/* Unknown, or another process has had this pid: records were lost. */
+	if (read_start_ticks(pid) != start_ticks) {
+		drop(t, pid);
+		return NULL;
+	}
+	return read_process(t, pid);
+}
+
+static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)
+{
+	if (now < p->reread_at)
+		return false;
+	if (now - t->budget_at >= NSEC_PER_SEC) {
+		t->budget_at = now;
+		t->budget = REREADS_PER_SEC;
+	}
+	if (!t->budget)
+		return false;
+	t->budget--;
+	t->stats.rereads++;
+	p->reread_at = now + p->reread_wait;
+	p->reread_wait = p->reread_wait * 2 < REREAD_WAIT_MAX ? p->reread_wait * 2
+							      : REREAD_WAIT_MAX;
+	return true;
+}
+
+/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
+static bool share_mapping(const struct process *a, const struct process *b)
+{
+	vec_for_each(&a->maps, m)
+		if (mappings__has(b, m))
+			return true;
+	return false;
+}
+
+bool process_table__reread(struct process_table *t, struct process *p)
+{
+	struct process now = { .pid = p->pid };
+	bool changed = false;
+
+	if (p->exited_at || !spend_reread(t, p, now_ns()))
+		return false;
+	vec_init(&now.maps, PROCESS_MAPS_MAX);
+	/*
+	 * What is read is of now, the sample of before: an exec in between, whose record is still
+	 * to come, would lend the sample another image's mappings. Such an image shares no mapping
+	 * with the one that is known.
+	 */
+	if (read_start_ticks(p->pid) == p->start_ticks && !read_maps(t, p->pid, &now) &&
+	    (!p->maps.len || share_mapping(p, &now))) {
+		vec_for_each(&now.maps, m) {
+			if (mappings__has(p, m))
+				continue;
+			if (mappings__cover(p, m))
+				t->stats.maps_dropped++;
+			changed = true;
+		}
+	}
+	vec_done(&now.maps);
+	if (changed) {
+		p->version = t->next_version++;
+		p->reread_wait = REREAD_WAIT_MIN;
+	}
+	return changed;
+}
+
+void process_table__reap(struct process_table *t, uint64_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->exited.len; i++) {
+		uint32_t pid = t->exited.data[i];
+		struct process *p = known(t, pid);
+		uint64_t ticks;
+
+		if (!p || !p->exited_at)
+			continue;
+		if (now < p->exited_at + KEEP_EXITED) {
+			t->exited.data[kept++] = pid;
+			continue;
+		}
+		ticks = read_start_ticks(pid);
+		if (!ticks || (p->start_ticks && ticks != p->start_ticks))
+			drop(t, pid);
+		else
+			p->exited_at = 0; /* other threads live on */
+	}
+	t->exited.len = kept;
+}

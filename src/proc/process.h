@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which process had what mapped executable.
+ *
+ * The source hands out task records and samples as one sequence in order of time. So the table
+ * holds one state, that of the time reached, and a look-up at a sample is a look-up at the
+ * sample's time: exec, PID reuse and MAP_FIXED need no history.
+ *
+ * What ran before the recording is read from /proc, after the task sources were attached: a
+ * process that was read at time T ignores records older than T, and later ones apply as they come.
+ */
+#ifndef EBOLT_PROC_PROCESS_H
+#define EBOLT_PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../../bpf/record.h"
+#include "base/hashmap.h"
+#include "base/vec.h"
+#include "proc/dso.h"
+
+#define PROCESSES_MAX	 (1u << 18)
+#define PROCESS_MAPS_MAX (1u << 16) /* executable mappings of one process */
+
+enum mapping_kind {
+	MAPPING_FILE, /* also the vdso: dso, pgoff */
+	MAPPING_ANON,
+};
+
+struct mapping {
+	uint64_t start, end; /* [start, end) */
+	uint64_t pgoff;	     /* bytes; offset in the file of start */
+	uint32_t dso;
+	uint8_t kind;
+};
+
+struct process {
+	uint32_t pid;
+	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: not known yet */
+	uint64_t as_of;	      /* ns; records older than this are part of what was read */
+	/*
+	 * Changes whenever the mappings do, and is never used again for others: names the
+	 * content, so that a child that has its parent's mappings has its parent's version.
+	 */
+	uint64_t version;
+	VEC(struct mapping) maps; /* by start, not overlapping */
+	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
+	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
+	uint64_t exited_at;	  /* ns; 0: lives */
+};
+
+struct process_stats {
+	uint64_t rereads;	/* of /proc/PID/maps, for an address that nothing covered */
+	uint64_t maps_dropped;	/* mappings over PROCESS_MAPS_MAX, or no memory */
+	uint64_t procs_dropped; /* processes over PROCESSES_MAX, or no memory */
+	uint64_t ignored_old;	/* records older than what was read */
+};
+
+struct process_table {
+	VEC(struct process *) procs; /* NULL: a free place */
+	VEC(uint32_t) free_places;
+	VEC(uint32_t) exited; /* pids to look at when they may be gone */
+	struct hashmap by_pid;
+	struct dso_table *dsos; /* borrowed */
+	uint64_t next_version;
+	uint64_t budget_at, budget; /* rereads that are allowed this second */
+	struct process_stats stats;
+};
+
+void process_table__init(struct process_table *t, struct dso_table *dsos);
+void process_table__done(struct process_table *t);
+
+/* Reads all processes of /proc. 0 or a negative errno (processes that end meanwhile are none). */
+int process_table__read_proc(struct process_table *t);
+
+/* Applies a task record (any type; others are ignored). Never fails: what can't be kept is counted.
+ */
+void process_table__apply(struct process_table *t, const struct rec_hdr *rec);
+
+/*
+ * The process of a sample. One that isn't known, or whose start time is another's (records were
+ * lost), is read from /proc if it is still the same process. NULL: nothing is known of it.
+ */
+struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks);
+
+/* The mapping that holds addr, or NULL. Borrowed until the next change. */
+const struct mapping *process__lookup(const struct process *p, uint64_t addr);
+
+/*
+ * Reads /proc/PID/maps again for an address that nothing covers, at a bounded rate. True: the
+ * mappings changed, look again.
+ */
+bool process_table__reread(struct process_table *t, struct process *p);
+
+/* Forgets processes that exited a while before `now` (ns, CLOCK_MONOTONIC) and are gone. */
+void process_table__reap(struct process_table *t, uint64_t now);
+
+#endif

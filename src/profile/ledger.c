@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/ledger.h"
+
+#include <inttypes.h>
+
+enum kind {
+	FIRED,
+	FILTERED,
+	LOST,
+	MISSED,
+	TASK,
+};
+
+static const struct {
+	const char *name;
+	enum kind kind;
+} causes[LEDGER_CAUSES] = {
+#define STAT(name_, kind_, help) [LEDGER_##name_] = { #name_, kind_ },
+#include "../../bpf/stats.def"
+#undef STAT
+	[LEDGER_no_memory] = { "no_memory", LOST },
+	[LEDGER_bad_record] = { "bad_record", LOST },
+	[LEDGER_unaccounted] = { "unaccounted", LOST },
+};
+
+static uint64_t sum(const struct ledger *l, enum kind kind)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < LEDGER_CAUSES; i++)
+		if (causes[i].kind == kind)
+			n += l->count[i];
+	return n;
+}
+
+uint64_t ledger__fired(const struct ledger *l)
+{
+	return sum(l, FIRED);
+}
+
+uint64_t ledger__filtered(const struct ledger *l)
+{
+	return sum(l, FILTERED);
+}
+
+uint64_t ledger__lost(const struct ledger *l)
+{
+	return sum(l, LOST);
+}
+
+bool ledger__close(struct ledger *l)
+{
+	uint64_t known = l->aggregated + ledger__filtered(l) + ledger__lost(l);
+
+	if (known > ledger__fired(l))
+		return false;
+	l->count[LEDGER_unaccounted] += ledger__fired(l) - known;
+	return true;
+}
+
+void ledger__format(const struct ledger *l, struct buf *out)
+{
+	const char *sep = " (";
+
+	buf__printf(out,
+		    "ledger: fired=%" PRIu64 " aggregated=%" PRIu64 " filtered=%" PRIu64
+		    " lost=%" PRIu64 " missed=%" PRIu64,
+		    ledger__fired(l), l->aggregated, ledger__filtered(l), ledger__lost(l),
+		    sum(l, MISSED));
+	for (int i = 0; i < LEDGER_CAUSES; i++) {
+		if (!l->count[i] || (causes[i].kind != LOST && causes[i].kind != TASK))
+			continue;
+		buf__printf(out, "%s%s=%" PRIu64, sep, causes[i].name, l->count[i]);
+		sep = " ";
+	}
+	if (sep[1] == '\0')
+		buf__putc(out, ')');
+}

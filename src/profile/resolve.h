@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From frames to names: once a distinct frame, when outputs are written. Symbol tables are read
+ * one DSO at a time, so the largest one bounds the memory.
+ */
+#ifndef EBOLT_PROFILE_RESOLVE_H
+#define EBOLT_PROFILE_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proc/dso.h"
+#include "profile/profile.h"
+
+/* Why a frame has no symbol, or NAME_SYMBOL. */
+enum name_reason {
+	NAME_SYMBOL,	 /* name is the symbol */
+	NAME_NO_MAPPING, /* as enum unknown_reason */
+	NAME_NO_PROCESS,
+	NAME_ANON,
+	NAME_VSYSCALL,
+	NAME_NO_FILE,	 /* the DSO could not be opened */
+	NAME_NOT_ELF,	 /* it is no ELF file that we can read */
+	NAME_NO_SEGMENT, /* no executable segment holds the offset */
+	NAME_AMBIGUOUS,	 /* more than one does */
+	NAME_NO_SYMBOL,	 /* no symbol covers the address */
+	NAME_REASONS,
+};
+
+/* In words, for messages: "no symbol covers the address". */
+const char *name_reason__text(enum name_reason reason);
+
+struct name {
+	const char *name;   /* the symbol, demangled if asked; NULL without one. Interned. */
+	const char *module; /* path of the DSO, the kernel module, "kernel"; NULL: none */
+	uint8_t reason;	    /* enum name_reason */
+	bool kernel;
+};
+
+struct names {
+	struct name *of_frame; /* by the frame's index in the profile */
+	size_t nr;
+	struct strtab *strings;
+	uint64_t frames_by_reason[NAME_REASONS]; /* distinct frames */
+};
+
+struct resolve_opts {
+	bool no_demangle;
+	const char *kallsyms; /* NULL: /proc/kallsyms */
+};
+
+/* Names every frame of the profile. 0 or a negative errno. */
+int names__resolve(const struct profile *p, const struct dso_table *dsos,
+		   const struct resolve_opts *opts, struct names **ret);
+void names__free(struct names *n);
+
+#endif
