@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+What goes wrong is told before sampling starts, where it can be known: a message that names the
+thing, on standard error; status 2 for wrong usage, 1 for the rest; and no file left behind.
+"""
+
+from ebolt_test import *
+
+
+def fails(args, *wanted, status=1, cwd=None, program=None, prefix=()):
+    """Runs `ebolt record`, and looks for each pattern in its message."""
+    d = cwd or tempdir()
+    done = subprocess.run([*prefix, program or EBOLT, *map(str, args)], cwd=d,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=30)
+    text = done.stderr.decode(errors="replace")
+    note(f"{done.returncode}: {text}")
+    equal(done.returncode, status, f"exit status:\n{text}\n")
+    for pattern in wanted:
+        check(re.search(pattern, text, re.I), f"no {pattern!r} in:\n{text}")
+    check("ebolt: recording" not in text, f"told only after sampling began:\n{text}")
+    equal(done.stdout, b"", "standard output")
+    if not cwd:
+        equal(os.listdir(d), [], "files left")
+    return text
+
+
+@case
+def unknown_options_and_words_are_wrong_usage():
+    fails(["record", "--no-such-option"], "no-such-option", status=2)
+    fails(["no-such-command"], "no-such-command", status=2)
+    fails(["record", "-o"], status=2)
+    fails([], status=2)
+
+
+@case
+def bad_numbers_are_wrong_usage():
+    for option, value in (("-F", "0"), ("-F", "fast"), ("-F", "-1"), ("-F", "99x"), ("-c", "0"),
+                          ("-d", "never"), ("-p", "one"), ("-p", ""), ("--ring-size", "7Q")):
+        fails(["record", option, value, "-o", "a.folded"], re.escape(option) + "|" +
+              re.escape(value or "empty"), status=2)
+
+
+@case
+def an_unknown_format_is_wrong_usage():
+    fails(["record", "-d", 1, "-o", "a.nonsense"], "a.nonsense", "folded", status=2)
+    fails(["record", "-d", 1, "-o", "nonsense:a"], "nonsense", status=2)
+
+
+@case
+def fdata_needs_a_binary():
+    fails(["record", "-d", 1, "-o", "a.fdata"], "--binary", status=2)
+
+
+@case
+def a_missing_binary_is_named():
+    fails(["record", "-d", 1, "-o", "a.fdata", "--binary", "/nonexistent/elf"],
+          "/nonexistent/elf", "No such file")
+
+
+@case
+def a_binary_that_is_no_elf_file_is_named():
+    fails(["record", "-d", 1, "-o", "a.fdata", "--binary", "/etc/passwd"], "/etc/passwd", "ELF")
+
+
+@case
+def a_stripped_binary_is_refused():
+    needs("strip")
+    d = tempdir()
+    subprocess.run(["strip", "-o", d + "/stripped", workload("busy")], check=True)
+    fails(["record", "-d", 1, "-o", "a.fdata", "--binary", d + "/stripped"], "stripped|symbol")
+
+
+@case
+def a_directory_that_is_not_there_is_named():
+    fails(["record", "-d", 1, "-o", "/nonexistent/a.folded"], "/nonexistent", "No such file")
+
+
+@case
+def an_output_that_is_a_directory_is_named():
+    d = tempdir()
+    fails(["record", "-d", 1, "-o", "folded:" + d], d, "directory")
+
+
+@case
+def a_directory_that_can_not_be_written_to_is_named():
+    # Where root may write everywhere: a place where nobody may.
+    fails(["record", "-d", 1, "-o", "/proc/a.folded"], "/proc")
+
+
+@case
+def a_full_disk_is_told():
+    load = Workload("busy", 3600)
+    done = ebolt("record", "-a", "-d", 1, "-o", "folded:/dev/full")
+    load.stop()
+    text = done.stderr.decode()
+    note(text)
+    equal(done.returncode, 1, "exit status")
+    check("/dev/full" in text and "No space left" in text, text)
+    Ledger(text)
+
+
+@case
+def a_full_disk_leaves_no_file():
+    d = tempdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", d], check=True)
+    CLEANUPS.append(lambda: subprocess.run(["umount", d], check=False))
+    load = Workload("busy", 3600)
+    recording = Recording("-a", "-F", 997, "-o", d + "/a.folded")
+    with open(d + "/filler", "wb") as f:
+        try:
+            while True:
+                f.write(bytes(4096))
+                f.flush()
+        except OSError:
+            pass
+    time.sleep(0.5)  # what is recorded
+    recording.signal(signal.SIGINT)
+    equal(recording.wait(), 1, "exit status")
+    load.stop()
+    note(recording.err)
+    check("a.folded" in recording.err and "No space left" in recording.err, recording.err)
+    Ledger(recording.err)
+    equal(os.listdir(d), ["filler"], "files")
+
+
+@case
+def a_process_that_is_not_there_is_named():
+    with open("/proc/sys/kernel/pid_max") as f:
+        pid = int(f.read()) - 1
+    check(not os.path.exists(f"/proc/{pid}"), "the highest pid is in use")
+    fails(["record", "-p", pid, "-d", 1, "-o", "a.folded"], str(pid), "no such process|not there|not running")
+
+
+@case
+def an_unknown_event_is_named():
+    done = ebolt("record", "-e", "no-such-event", "-d", 1, "-o", "folded:/dev/null")
+    note(done.stderr.decode())
+    check(done.returncode in (1, 2), f"exit status {done.returncode}")
+    check(b"no-such-event" in done.stderr and b"cpu-clock" in done.stderr,
+          "names the event and one that works")
+
+
+@case
+def a_cpu_that_is_not_there_is_named():
+    fails(["record", "-a", "-C", "4000", "-d", 1, "-o", "a.folded"], "4000", "cpu")
+
+
+@case
+def a_ring_beyond_reason_is_told():
+    done = ebolt("record", "-a", "--ring-size", "4096G", "-d", 1, "-o", "folded:/dev/null")
+    note(done.stderr.decode())
+    check(done.returncode in (1, 2), f"exit status {done.returncode}")
+    check(re.search(rb"ring", done.stderr), "names the ring")
+
+
+@case
+def another_user_is_told_what_is_missing():
+    needs("setpriv")
+    d = tempdir()
+    # Where that user can read it, whatever the checkout's permissions are.
+    program = shutil.copy(EBOLT, d + "/ebolt")
+    os.chmod(d, 0o755)
+    out = d + "/out"
+    os.mkdir(out)
+    os.chmod(out, 0o777)
+    text = fails(["record", "-a", "-d", 1, "-o", "a.folded"], "root|sudo|CAP_", cwd=out,
+                 program=program, prefix=["setpriv", "--reuid=65534", "--regid=65534",
+                                          "--clear-groups"])
+    check("CAP_" in text or "sudo" in text, "a remedy")
+    equal(os.listdir(out), [], "files")
+
+
+@case
+def nothing_sampled_is_said_and_fails():
+    d = tempdir()
+    # A process that only sleeps; its binary is never sampled.
+    sleeper = Process(["sleep", "60"])
+    recording = Recording("-p", sleeper.pid, "-F", 99, "-d", 1, "-o", d + "/a.folded", ready=False)
+    equal(recording.wait(), 1, f"exit status:\n{recording.err}\n")
+    note(recording.err)
+    equal(Ledger(recording.err).aggregated, 0, "aggregated")
+    check(re.search("no sample|nothing", recording.err), recording.err)
+    equal(os.listdir(d), [], "files")
+
+
+@case
+def a_binary_never_seen_running_is_said_and_fails():
+    d = tempdir()
+    load = Workload("busy", 3600)
+    recording = Recording("-p", load.pid, "-F", 997, "-d", 1, "-o", d + "/a.folded", "-o",
+                          d + "/a.fdata", "--binary", workload("mix"), ready=False)
+    equal(recording.wait(), 1, f"exit status:\n{recording.err}\n")
+    load.stop()
+    note(recording.err)
+    check(workload("mix") in recording.err, recording.err)
+    # The other output has something to say.
+    equal(os.listdir(d), ["a.folded"], "files")
+
+
+main()

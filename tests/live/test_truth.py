@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is sampled is what happened: against workloads that know their own profile."""
+
+from ebolt_test import *
+
+
+@case
+def three_functions_get_their_60_30_10_percent():
+    out = tempdir() + "/mix.folded"
+    load = Workload("mix", 3600)
+    ledger = record("-p", load.pid, "-F", 997, "-d", 10, "-o", out)
+    truth = load.stop()
+    counts = leaves(folded(out, ledger))
+    names = ("heavy", "medium", "light")
+    n = sum(counts.get(b"mix_" + x.encode(), 0) for x in names)
+    blocks = sum(int(truth[x]) for x in names)
+    # At least half of what an undisturbed run gives: others may need the CPU too.
+    check(n > 10 * 997 / 2, f"only {n} samples in the three functions: {ledger.line}")
+    for x in names:
+        # Which function a sample hits is a draw with the share of the blocks (a lot is drawn
+        # anew every 20 us, 50 times between two samples): binomial. The blocks themselves are
+        # so many that their own deviation over the recorded part of the run doesn't count.
+        ok, text = within(counts.get(b"mix_" + x.encode(), 0), n, int(truth[x]) / blocks)
+        note(f"{x}: {text}")
+        check(ok, f"{x}: {text}")
+    # The rest is main's schedule and the kernel's interrupts, next to nothing.
+    check(n >= 0.98 * ledger.aggregated, f"{n} of {ledger.aggregated} in the three functions")
+
+
+@case
+def stacks_of_20_levels_are_complete():
+    out = tempdir() + "/deep.folded"
+    load = Workload("deep", 3600)
+    ledger = record("-p", load.pid, "-F", 997, "-d", 5, "-o", out)
+    load.stop()
+    stacks = folded(out, ledger)
+    levels = b";".join([b"main"] + [b"d%02d" % i for i in range(1, 21)] + [b"deep_leaf"])
+    complete = total(stacks, lambda s: levels in b";".join(s.frames))
+    note(f"{complete} of {ledger.aggregated} complete")
+    check(ledger.aggregated > 5 * 997 / 2, f"few samples: {ledger.line}")
+    check(complete >= 0.99 * ledger.aggregated, f"{complete} of {ledger.aggregated} complete")
+
+
+@case
+def threads_get_their_cpu_time():
+    out = tempdir() + "/threads.folded"
+    gate = Gate("threads", 5)
+    recording = Recording("-p", gate.pid, "-F", 997, "-o", out)
+    gate.open()
+    truth = gate.result()
+    ledger = recording.stop()
+    stacks = folded(out, ledger)
+    names = ("zero", "one", "two", "three")
+    counts = {x: total(stacks, lambda s: f"thread_{x}".encode() in s.frames) for x in names}
+    n, cpu = sum(counts.values()), sum(int(truth[x]) for x in names)
+    for x in names:
+        # A thread has the CPU for some milliseconds at a time, so neighbouring samples mostly
+        # repeat each other, but they also lie evenly in each turn: the deviation is below the
+        # binomial one.
+        ok, text = within(counts[x], n, int(truth[x]) / cpu)
+        note(f"{x}: {text}")
+        check(ok, f"{x}: {text}")
+
+
+@case
+def children_and_grandchildren_are_followed():
+    out = tempdir() + "/forker.folded"
+    gate = Gate("forker", 4)
+    recording = Recording("-p", gate.pid, "-F", 997, "-o", out)
+    gate.open()
+    truth = gate.result()
+    ledger = recording.stop()
+    stacks = folded(out, ledger)
+    names = ("parent", "child", "grandchild")
+    counts = {x: total(stacks, lambda s: f"burn_{x}".encode() in s.frames) for x in names}
+    n, rounds = sum(counts.values()), sum(int(truth[x]) for x in names)
+    for x in names:
+        check(counts[x] > 0, f"no sample of the {x}")
+        # A round is some 0.8 ms of work, the same for all three, but on a machine of CPUs of
+        # unequal speed (hyperthreads) not of the same time: hence a tenth on top of 4 sd.
+        p = int(truth[x]) / rounds
+        slack = 4 * binomial_sd(n, p) + 0.1 * n * p
+        note(f"{x}: {counts[x]} of {n}, expected {n * p:.0f} +- {slack:.0f}")
+        check(abs(counts[x] - n * p) <= slack, f"{x}: {counts[x]}, expected {n * p:.0f}")
+
+
+@case
+def short_lived_processes_are_named():
+    out = tempdir() + "/short.folded"
+    ledger = record("-F", 997, "-o", out, "--", workload("shortlived"), 4)
+    stacks = folded(out, ledger)
+    n = total(stacks)
+    named = total(stacks, lambda s: b"short_work" in s.frames)
+    unknown = total(stacks, lambda s: s.leaf == b"[unknown]")
+    note(f"{named} of {n} in short_work, {unknown} unknown")
+    # Each process lives 5 to 20 ms and works for 12.5 ms on average beside 1 to 2 ms of exec,
+    # dynamic linking and exit.
+    check(n > 4 * 997 / 3, f"few samples: {ledger.line}")
+    check(named >= 0.75 * n, f"only {named} of {n} samples in short_work")
+    # Woken at the first record, ebolt finds 97% of such processes still there; the file of all
+    # of them is the same one, so that next to nothing is left unnamed.
+    check(unknown <= 0.03 * n, f"{unknown} of {n} leaves unknown")
+
+
+main()
