@@ -299,8 +299,6 @@ static int folded__write(void *state, const struct output_input *in, FILE *f,
 	buf__done(&l.text);
 	vec_done(&l.lines);
 	hashmap__done(&l.index);
-	if (!err && !ret->samples)
-		return -ENODATA;
 	return err;
 }
 

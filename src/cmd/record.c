@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * ebolt record: opens everything, runs one epoll loop until the recording ends, writes outputs.
+ *
+ * The order at the start matters: outputs are checked and opened before anything is sampled; the
+ * task sources are attached before /proc is read, so that nothing falls between; targets are known
+ * before sampling starts, and a command runs only then.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/command.h"
+#include "cmd/record_opts.h"
+#include "collect/bpf_ksyms.h"
+#include "session.h"
+#include "source/live.h"
+
+#define NSEC_PER_SEC 1000000000ull
+
+enum wake {
+	WAKE_SOURCE,
+	WAKE_SIGNAL,
+	WAKE_DURATION,
+	WAKE_TICK,
+	WAKE_COMMAND,
+	WAKE_TARGET,
+};
+
+struct recording {
+	struct record_opts opts;
+	struct session *session;
+	struct source *source;
+	struct source_sink sink;
+	struct command command;
+	int epoll, signals, duration, tick;
+	int *target_fds; /* a pidfd for each -p process */
+	int nr_targets_alive;
+	bool ended, wrong_usage;
+	sigset_t old_mask;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+static int watch(struct recording *r, int fd, enum wake wake, uint32_t index)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)index << 32 | wake };
+
+	return epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int open_timer(struct recording *r, enum wake wake, uint64_t ns, bool repeat, int *ret_fd)
+{
+	struct itimerspec when = {
+		.it_value = { .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC },
+	};
+
+	if (repeat)
+		when.it_interval = when.it_value;
+	*ret_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (*ret_fd < 0 || timerfd_settime(*ret_fd, 0, &when, NULL))
+		return -errno;
+	return watch(r, *ret_fd, wake, 0);
+}
+
+/* Ending signals come through a descriptor: nothing is interrupted half-way. */
+static int open_signals(struct recording *r)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, &r->old_mask))
+		return -errno;
+	/* A closed pipe shows as a failed write, with its message. */
+	signal(SIGPIPE, SIG_IGN);
+	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->signals < 0)
+		return -errno;
+	return watch(r, r->signals, WAKE_SIGNAL, 0);
+}
+
+static int open_targets(struct recording *r)
+{
+	r->target_fds = calloc(r->opts.nr_pids + 1, sizeof(*r->target_fds));
+	if (!r->target_fds)
+		return -ENOMEM;
+	for (int i = 0; i < r->opts.nr_pids; i++)
+		r->target_fds[i] = -1;
+	for (int i = 0; i < r->opts.nr_pids; i++) {
+		int fd = syscall(SYS_pidfd_open, r->opts.pids[i], 0);
+
+		if (fd < 0) {
+			int err = -errno;
+
+			/* A thread's id gives EINVAL up to Linux 6.8, then ENOENT. */
+			if (err == -ESRCH)
+				pr_err("-p %d: no such process", r->opts.pids[i]);
+			else if (err == -EINVAL || err == -ENOENT)
+				pr_err("-p %d: a thread, not a process; give its process's id",
+				       r->opts.pids[i]);
+			else
+				pr_err("-p %d: %s", r->opts.pids[i], strerror(-err));
+			return err;
+		}
+		r->target_fds[i] = fd;
+		if (watch(r, fd, WAKE_TARGET, i))
+			return -errno;
+		r->nr_targets_alive++;
+	}
+	return 0;
+}
+
+static void say_lines(const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		pr_info("%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static int open_source(struct recording *r)
+{
+	_cleanup_free_ char *why = NULL;
+	int err = live__open(&r->opts.live, &r->source, &why);
+
+	if (err) {
+		pr_err("%s", why ? why : strerror(-err));
+		return err;
+	}
+	say_lines(live__notes(r->source));
+	err = watch(r, r->source->ops->fd(r->source), WAKE_SOURCE, 0);
+	if (!err)
+		err = session__read_proc(r->session);
+	if (err)
+		pr_err("cannot read /proc: %s", strerror(-err));
+	/* Programs that were there before have no record. Without them they are "[kernel]". */
+	if (!err && bpf_ksyms__list(r->sink.record, r->sink.ctx))
+		pr_debug("the BPF programs that run already could not be listed");
+	return err;
+}
+
+static int add_target(struct recording *r, pid_t pid)
+{
+	int err = live__add_target(r->source, pid);
+
+	if (err)
+		pr_err("cannot follow process %d: %s", pid, strerror(-err));
+	return err;
+}
+
+static int start_targets(struct recording *r)
+{
+	int err = 0;
+
+	for (int i = 0; i < r->opts.nr_pids && !err; i++)
+		err = add_target(r, r->opts.pids[i]);
+	if (!r->opts.command || err)
+		return err;
+	err = command__fork(&r->command, r->opts.command, &r->old_mask);
+	if (err) {
+		pr_err("cannot run %s: %s", r->opts.command[0], strerror(-err));
+		return err;
+	}
+	if (r->opts.live.targets_only)
+		err = add_target(r, r->command.pid);
+	if (!err)
+		err = watch(r, r->command.pidfd, WAKE_COMMAND, 0);
+	return err;
+}
+
+static int start(struct recording *r)
+{
+	int err = start_targets(r);
+
+	if (err)
+		return err;
+	err = r->source->ops->start(r->source);
+	if (err) {
+		pr_err("cannot start sampling: %s", strerror(-err));
+		return err;
+	}
+	if (r->opts.live.period)
+		pr_info("recording %s, one sample in %" PRIu64, live__event_name(r->source),
+			r->opts.live.period);
+	else
+		pr_info("recording %s at %" PRIu64 " Hz", live__event_name(r->source),
+			r->opts.live.freq);
+	if (r->opts.duration_ns)
+		err = open_timer(r, WAKE_DURATION, r->opts.duration_ns, false, &r->duration);
+	if (!err)
+		err = open_timer(r, WAKE_TICK, NSEC_PER_SEC, true, &r->tick);
+	if (err || !r->opts.command)
+		return err;
+	err = command__release(&r->command);
+	if (err)
+		pr_err("cannot run %s: %s", r->opts.command[0], strerror(-err));
+	return err;
+}
+
+static int open_all(struct recording *r)
+{
+	int err;
+
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (r->epoll < 0)
+		return -errno;
+	r->session = session__new(&r->opts.session);
+	if (!r->session)
+		return -ENOMEM;
+	r->sink = session__sink(r->session);
+	for (int i = 0; i < r->opts.nr_outputs; i++) {
+		err = session__add_output(r->session, r->opts.outputs[i]);
+		if (err) {
+			r->wrong_usage = err == -EINVAL;
+			return err;
+		}
+	}
+	err = open_signals(r);
+	if (!err)
+		err = open_targets(r);
+	if (!err)
+		err = open_source(r);
+	return err;
+}
+
+static int on_wake(struct recording *r, const struct epoll_event *ev)
+{
+	uint64_t expirations;
+
+	switch ((enum wake)(ev->data.u64 & UINT32_MAX)) {
+	case WAKE_SOURCE:
+		return r->source->ops->dispatch(r->source, &r->sink);
+	case WAKE_TICK:
+		if (read(r->tick, &expirations, sizeof(expirations)) == sizeof(expirations))
+			session__tick(r->session, now_ns());
+		break;
+	case WAKE_SIGNAL:
+	case WAKE_DURATION:
+	case WAKE_COMMAND:
+		r->ended = true;
+		break;
+	case WAKE_TARGET:
+		epoll_ctl(r->epoll, EPOLL_CTL_DEL, r->target_fds[ev->data.u64 >> 32], NULL);
+		r->ended = --r->nr_targets_alive == 0;
+		break;
+	}
+	return 0;
+}
+
+static int run(struct recording *r)
+{
+	struct epoll_event evs[16];
+
+	while (!r->ended) {
+		int n = epoll_wait(r->epoll, evs, ARRAY_SIZE(evs), -1);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n; i++) {
+			int err = on_wake(r, &evs[i]);
+
+			if (err < 0)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static void say_cpu(void *ctx, int cpu, uint64_t fired, uint64_t missed)
+{
+	pr_debug("cpu %d: fired=%" PRIu64 " missed=%" PRIu64, cpu, fired, missed);
+}
+
+/* What was recorded is written also where the recording ended by an error. */
+static int finish(struct recording *r)
+{
+	struct source_counts counts;
+	int err, stop_err;
+
+	stop_err = r->source->ops->stop(r->source, &r->sink);
+	if (stop_err)
+		pr_err("the end of the recording could not be read: %s", strerror(-stop_err));
+	/* A second Ctrl-C ends ebolt at once. */
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	r->source->ops->counts(r->source, &counts);
+	live__for_each_cpu(r->source, say_cpu, NULL);
+	err = session__finish(r->session, &counts, live__event_name(r->source),
+			      live__event_is_time_based(r->source));
+	return err ? err : stop_err;
+}
+
+static void close_all(struct recording *r)
+{
+	command__done(&r->command);
+	for (int i = 0; r->target_fds && i < r->opts.nr_pids; i++)
+		if (r->target_fds[i] >= 0)
+			close(r->target_fds[i]);
+	free(r->target_fds);
+	source__free(r->source);
+	session__free(r->session);
+	cleanup__close(&r->signals);
+	cleanup__close(&r->duration);
+	cleanup__close(&r->tick);
+	cleanup__close(&r->epoll);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct recording r = {
+		.command = COMMAND_NONE, .epoll = -1, .signals = -1, .duration = -1, .tick = -1
+	};
+	int err, status;
+
+	if (record_opts__parse(&r.opts, argc, argv, &status))
+		return status;
+	err = open_all(&r);
+	if (!err)
+		err = start(&r);
+	if (err) {
+		close_all(&r);
+		return r.wrong_usage ? EXIT_USAGE : EXIT_FAILED;
+	}
+	err = run(&r);
+	if (err)
+		pr_err("the recording ended early: %s", strerror(-err));
+	if (finish(&r))
+		err = -EIO;
+	command__end(&r.command);
+	session__print_ledger(r.session);
+	status = err ? EXIT_FAILED : r.opts.command ? command__exit_status(&r.command) : EXIT_OK;
+	close_all(&r);
+	return status;
+}

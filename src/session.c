@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "output/output_file.h"
+#include "proc/dso.h"
+#include "proc/ksyms.h"
+#include "proc/process.h"
+#include "profile/ledger.h"
+
+#define OUTPUTS_MAX 64
+
+#define VSYSCALL_START 0xffffffffff600000ull /* arch/x86/include/uapi/asm/vsyscall.h */
+#define VSYSCALL_SIZE  0x1000
+
+/*
+ * Most frames of a sample were in one before: a direct-mapped cache in front of the look-ups.
+ * What an address means is fixed by the version of the mappings that it is looked up in.
+ */
+#define FRAME_CACHE_BITS 13
+#define KERNEL_VERSION	 (1ull << 63) /* no process's version has this bit */
+
+struct frame_cache_entry {
+	uint64_t addr, version;
+	uint32_t frame;
+};
+
+struct output {
+	const struct output_format *format;
+	const char *path; /* borrowed from the caller's spec */
+	void *state;
+	struct output_file *file;
+};
+
+struct session {
+	struct session_opts opts;
+	struct profile *profile;
+	struct dso_table dsos;
+	struct process_table procs;
+	struct ksyms ksyms;
+	struct ledger ledger;
+	VEC(struct output) outputs;
+	struct frame_cache_entry cache[1 << FRAME_CACHE_BITS];
+};
+
+struct session *session__new(const struct session_opts *opts)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->opts = *opts;
+	vec_init(&s->outputs, OUTPUTS_MAX);
+	s->profile = profile__new(&opts->profile);
+	if (!s->profile || dso_table__init(&s->dsos, s->profile->strings)) {
+		profile__free(s->profile);
+		free(s);
+		return NULL;
+	}
+	process_table__init(&s->procs, &s->dsos);
+	ksyms__init(&s->ksyms, s->profile->strings);
+	return s;
+}
+
+void session__free(struct session *s)
+{
+	if (!s)
+		return;
+	vec_for_each(&s->outputs, o) {
+		output_file__close(o->file);
+		if (o->format->free)
+			o->format->free(o->state);
+	}
+	vec_done(&s->outputs);
+	ksyms__done(&s->ksyms);
+	process_table__done(&s->procs);
+	dso_table__done(&s->dsos);
+	profile__free(s->profile);
+	free(s);
+}
+
+/* "FORMAT:PATH" or "PATH". A path that holds a colon needs its format before it. */
+static const struct output_format *parse_spec(const char *spec, const char **ret_path)
+{
+	const char *colon = strchr(spec, ':');
+	const struct output_format *format;
+
+	if (colon) {
+		format = output_format__by_name(spec, colon - spec);
+		if (format) {
+			*ret_path = colon + 1;
+			return format;
+		}
+	}
+	*ret_path = spec;
+	return output_format__by_path(spec);
+}
+
+int session__add_output(struct session *s, const char *spec)
+{
+	struct output o = { 0 };
+	char *why = NULL;
+	int err;
+
+	o.format = parse_spec(spec, &o.path);
+	if (!o.format) {
+		pr_err("%s: no output format is known by this ending; use FORMAT:PATH with one of "
+		       "folded, fdata",
+		       spec);
+		return -EINVAL;
+	}
+	if (!o.path[0]) {
+		pr_err("%s: no path after the format", spec);
+		return -EINVAL;
+	}
+	if (o.format == &output_fdata && !s->opts.output.binary) {
+		pr_err("%s: a BOLT profile is of one binary: name it by --binary ELF", spec);
+		return -EINVAL;
+	}
+	if (o.format->prepare) {
+		err = o.format->prepare(&s->opts.output, &o.state, &why);
+		if (err) {
+			pr_err("%s", why ? why : strerror(-err));
+			free(why);
+			return err == -EINVAL ? -EIO : err;
+		}
+	}
+	err = output_file__open(o.path, &o.file);
+	if (err)
+		pr_err("%s: cannot write: %s", o.path, strerror(-err));
+	else
+		err = vec_push(&s->outputs, o);
+	if (err) {
+		output_file__close(o.file);
+		if (o.format->free)
+			o.format->free(o.state);
+		return err == -EINVAL ? -EIO : err;
+	}
+	return 0;
+}
+
+int session__read_proc(struct session *s)
+{
+	return process_table__read_proc(&s->procs);
+}
+
+void session__tick(struct session *s, uint64_t now)
+{
+	process_table__reap(&s->procs, now);
+}
+
+static struct frame frame_of_kernel(struct session *s, uint64_t addr)
+{
+	const struct ksym *sym = ksyms__lookup(&s->ksyms, addr);
+
+	if (sym)
+		return (struct frame){ .kind = FRAME_NAMED,
+				       .named_kernel = true,
+				       .name = sym->name };
+	return (struct frame){ .kind = FRAME_KERNEL, .off = addr };
+}
+
+static struct frame frame_of_user(const struct process *p, uint64_t addr)
+{
+	const struct mapping *m = process__lookup(p, addr);
+
+	if (addr >= VSYSCALL_START && addr < VSYSCALL_START + VSYSCALL_SIZE)
+		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_VSYSCALL };
+	if (!m)
+		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
+	if (m->kind == MAPPING_ANON)
+		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON };
+	return (struct frame){ .kind = FRAME_NATIVE,
+			       .dso = m->dso,
+			       .off = addr - m->start + m->pgoff };
+}
+
+/* p: NULL for a kernel address. */
+static int cached_frame(struct session *s, const struct process *p, uint64_t addr, uint32_t *ret)
+{
+	uint64_t version = p ? p->version : s->ksyms.version | KERNEL_VERSION;
+	struct frame_cache_entry *e =
+		&s->cache[hash_combine(addr, version) >> (64 - FRAME_CACHE_BITS)];
+	struct frame f;
+	int err;
+
+	if (e->addr == addr && e->version == version) {
+		*ret = e->frame;
+		return 0;
+	}
+	f = p ? frame_of_user(p, addr) : frame_of_kernel(s, addr);
+	err = profile__frame(s->profile, &f, ret);
+	if (!err)
+		*e = (struct frame_cache_entry){ .addr = addr, .version = version, .frame = *ret };
+	return err;
+}
+
+/* A caller's address is a return address: its call instruction ends one byte before. */
+static uint64_t call_site(const uint64_t *ips, uint32_t i)
+{
+	return i && ips[i] ? ips[i] - 1 : ips[i];
+}
+
+static int user_frames(struct session *s, const struct rec_sample *r, uint32_t *frames)
+{
+	struct process *p = process_table__find(&s->procs, r->pid, r->start_ticks);
+	const uint64_t *ips = (const uint64_t *)r->ips + r->nr_kernel;
+	int err = 0;
+
+	if (!p) {
+		struct frame f = { .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_PROCESS };
+
+		for (uint32_t i = 0; i < r->nr_user && !err; i++)
+			err = profile__frame(s->profile, &f, &frames[i]);
+		return err;
+	}
+	/*
+	 * The leaf is where the CPU was, so something executable must be there. Callers may be
+	 * what a frame-pointer walk makes of other data: they don't justify a reading.
+	 */
+	if (ips[0] < VSYSCALL_START && !process__lookup(p, ips[0]))
+		process_table__reread(&s->procs, p);
+	for (uint32_t i = 0; i < r->nr_user && !err; i++)
+		err = cached_frame(s, p, call_site(ips, i), &frames[i]);
+	return err;
+}
+
+static bool is_sane(const struct rec_sample *r)
+{
+	return r->hdr.length >= sizeof(*r) && r->nr_kernel <= REC_STACK_MAX &&
+	       r->nr_user <= REC_STACK_MAX &&
+	       r->hdr.length - sizeof(*r) >= sizeof(r->ips[0]) * (r->nr_kernel + r->nr_user);
+}
+
+static void on_sample(struct session *s, const struct rec_sample *r)
+{
+	uint32_t frames[2 * REC_STACK_MAX];
+	char comm[REC_COMM_LEN + 1];
+	struct stack key = { .comm = comm };
+	int err = 0;
+
+	if (!is_sane(r)) {
+		s->ledger.count[LEDGER_bad_record]++;
+		return;
+	}
+	memcpy(comm, r->comm, REC_COMM_LEN);
+	comm[REC_COMM_LEN] = '\0';
+	key.pid = r->pid;
+	key.tid = r->tid;
+	key.nr_kernel = r->nr_kernel;
+	key.nr_user = r->nr_user;
+	if (r->hdr.flags & REC_F_KERNEL_TRUNCATED)
+		key.flags |= STACK_KERNEL_TRUNCATED;
+	if (r->hdr.flags & REC_F_USER_TRUNCATED)
+		key.flags |= STACK_USER_TRUNCATED;
+	for (uint32_t i = 0; i < r->nr_kernel && !err; i++)
+		err = cached_frame(s, NULL, call_site((const uint64_t *)r->ips, i), &frames[i]);
+	if (!err && r->nr_user)
+		err = user_frames(s, r, frames + r->nr_kernel);
+	if (!err)
+		err = profile__add(s->profile, &key, frames);
+	if (err)
+		s->ledger.count[LEDGER_no_memory]++;
+}
+
+static int on_record(void *ctx, const struct rec_hdr *rec)
+{
+	struct session *s = ctx;
+
+	switch (rec->type) {
+	case REC_SAMPLE:
+		on_sample(s, (const struct rec_sample *)rec);
+		break;
+	case REC_KSYMBOL:
+		ksyms__apply(&s->ksyms, (const struct rec_ksymbol *)rec);
+		break;
+	default:
+		process_table__apply(&s->procs, rec);
+		break;
+	}
+	return 0;
+}
+
+struct source_sink session__sink(struct session *s)
+{
+	return (struct source_sink){ .record = on_record, .ctx = s };
+}
+
+static void print_lines(enum log_level level, const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		log__print(level, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static int write_output(struct output *o, const struct output_input *in)
+{
+	_cleanup_free_ char *why = NULL;
+	struct output_result result = { 0 };
+	int err = o->format->write(o->state, in, output_file__stream(o->file), &result, &why);
+
+	print_lines(LOG_INFO, result.notes);
+	free(result.notes);
+	if (err) {
+		pr_err("%s: nothing written: %s", o->path, why ? why : strerror(-err));
+		return err;
+	}
+	err = output_file__commit(o->file);
+	if (err) {
+		pr_err("%s: cannot write: %s; the output was not kept", o->path, strerror(-err));
+		return err;
+	}
+	if (!result.samples)
+		pr_warn("%s: no samples: nothing that was asked for ran on a CPU", o->path);
+	else
+		pr_info("%s: %" PRIu64 " samples", o->path, result.samples);
+	return 0;
+}
+
+static void say_unresolved(const struct names *names)
+{
+	for (int r = NAME_SYMBOL + 1; r < NAME_REASONS; r++)
+		if (names->frames_by_reason[r])
+			pr_debug("%" PRIu64 " distinct frames without a name: %s",
+				 names->frames_by_reason[r], name_reason__text(r));
+}
+
+static void say_stats(const struct session *s)
+{
+	const struct process_stats *st = &s->procs.stats;
+
+	pr_debug("%zu distinct stacks of %zu distinct frames in %zu files", s->profile->stacks.len,
+		 s->profile->frames.len, s->dsos.dsos.len);
+	pr_debug("/proc/PID/maps was read again %" PRIu64 " times", st->rereads);
+	if (st->maps_dropped || st->procs_dropped)
+		pr_warn("%" PRIu64 " mappings and %" PRIu64 " processes found no room: their "
+			"samples are unresolved",
+			st->maps_dropped, st->procs_dropped);
+}
+
+static void fill_ledger(struct session *s, const struct source_counts *counts)
+{
+	struct ledger *l = &s->ledger;
+
+#define STAT(name, kind, help) l->count[LEDGER_##name] = counts->name;
+#include "../bpf/stats.def"
+#undef STAT
+	l->aggregated = s->profile->samples;
+	if (!ledger__close(l))
+		pr_err("more samples came in than fired: please report this");
+}
+
+int session__finish(struct session *s, const struct source_counts *counts, const char *event_name,
+		    bool time_based)
+{
+	struct output_input in = { .profile = s->profile,
+				   .dsos = &s->dsos,
+				   .opts = &s->opts.output };
+	struct names *names = NULL;
+	bool needs_names = false;
+	int err = 0;
+
+	fill_ledger(s, counts);
+	s->opts.output.event_name = event_name;
+	s->opts.output.time_based = time_based;
+	say_stats(s);
+	vec_for_each(&s->outputs, o)
+		needs_names |= o->format->needs_names;
+	if (needs_names) {
+		err = names__resolve(s->profile, &s->dsos, &s->opts.resolve, &names);
+		if (err)
+			pr_err("cannot resolve names: %s", strerror(-err));
+		else
+			say_unresolved(names);
+	}
+	in.names = names;
+	vec_for_each(&s->outputs, o)
+		if ((names || !o->format->needs_names) && write_output(o, &in))
+			err = -EIO;
+	names__free(names);
+	return err ? -EIO : 0;
+}
+
+void session__print_ledger(const struct session *s)
+{
+	struct buf line;
+
+	buf__init(&line, 4096);
+	ledger__format(&s->ledger, &line);
+	if (line.data)
+		fprintf(stderr, "%s\n", line.data);
+	buf__done(&line);
+}
