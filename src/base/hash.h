@@ -36,7 +36,8 @@ static inline uint64_t hash_bytes(const void *bytes, size_t len)
 		h = hash_combine(h, word);
 	}
 	word = 0;
-	memcpy(&word, p, len);
+	if (len)
+		memcpy(&word, p, len);
 	return hash_combine(h, word);
 }
 

@@ -70,12 +70,13 @@ int vec__reserve(void **data, size_t *cap, size_t max, size_t elem_size, size_t 
 	})
 
 /* Removes n elements from index i on. */
-#define vec_remove(v, i, n)                                           \
-	do {                                                          \
-		size_t __i = (i), __n = (n);                          \
-		memmove(&(v)->data[__i], &(v)->data[__i + __n],       \
-			((v)->len - __i - __n) * sizeof(*(v)->data)); \
-		(v)->len -= __n;                                      \
+#define vec_remove(v, i, n)                                                   \
+	do {                                                                  \
+		size_t __i = (i), __n = (n);                                  \
+		if (__n)                                                      \
+			memmove(&(v)->data[__i], &(v)->data[__i + __n],       \
+				((v)->len - __i - __n) * sizeof(*(v)->data)); \
+		(v)->len -= __n;                                              \
 	} while (0)
 
 #define vec_for_each(v, it) \

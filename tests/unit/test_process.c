@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "unit.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "proc/mappings.h"
+#include "proc/process.h"
+
+/* Pids that can't be running: over the kernel's PID_MAX_LIMIT of 4 Mi. */
+#define PID_A 5000001
+#define PID_B 5000002
+
+static struct strtab *strings;
+static struct dso_table dsos;
+static struct process_table table;
+
+static int setup(void **state)
+{
+	strings = strtab__new(1 << 20);
+	assert_int_equal(dso_table__init(&dsos, strings), 0);
+	process_table__init(&table, &dsos);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	process_table__done(&table);
+	dso_table__done(&dsos);
+	strtab__free(strings);
+	return 0;
+}
+
+static struct mapping mapping(uint64_t start, uint64_t end, uint32_t dso)
+{
+	return (struct mapping){ .start = start, .end = end, .pgoff = start * 10, .dso = dso };
+}
+
+/*
+ * The reference: what covers each of 64 addresses, in an array that each new mapping overwrites.
+ */
+static void cover_agrees_with_an_array(void **state)
+{
+	struct {
+		uint32_t dso;
+		int64_t bias;
+	} want[64] = { 0 };
+	struct process p = { 0 };
+	uint64_t seed = 7;
+
+	vec_init(&p.maps, 1000);
+	for (uint32_t i = 1; i < 20000; i++) {
+		uint64_t start, end;
+		struct mapping m;
+
+		seed = hash_u64(seed + i);
+		start = seed % 63;
+		end = start + 1 + (seed >> 32) % (64 - start);
+		m = mapping(start, end, i);
+		assert_int_equal(mappings__cover(&p, &m), 0);
+		for (uint64_t a = start; a < end; a++) {
+			want[a].dso = i;
+			want[a].bias = m.pgoff - m.start;
+		}
+		for (uint64_t a = 0; a < 64; a++) {
+			const struct mapping *have = process__lookup(&p, a);
+
+			assert_int_equal(have ? have->dso : 0, want[a].dso);
+			if (have)
+				assert_int_equal(have->pgoff - have->start, want[a].bias);
+		}
+	}
+	vec_done(&p.maps);
+}
+
+static void record_mmap(uint32_t pid, uint64_t time, uint64_t start, uint64_t len, uint64_t ino)
+{
+	char bytes[sizeof(struct rec_mmap) + 16] __attribute__((aligned(8))) = { 0 };
+	struct rec_mmap *r = (struct rec_mmap *)bytes;
+
+	r->hdr = (struct rec_hdr){ .type = REC_MMAP, .length = sizeof(bytes), .time = time };
+	r->pid = r->tid = pid;
+	r->start = start;
+	r->len = len;
+	r->ino = ino;
+	strcpy(r->path, ino ? "/no/such" : "//anon");
+	process_table__apply(&table, &r->hdr);
+}
+
+static void record_exec(uint32_t pid, uint64_t time)
+{
+	struct rec_comm r = {
+		.hdr = { .type = REC_COMM, .flags = REC_F_EXEC, .length = sizeof(r), .time = time },
+		.pid = pid,
+		.tid = pid
+	};
+
+	process_table__apply(&table, &r.hdr);
+}
+
+static void record_task(int type, uint32_t pid, uint32_t tid, uint32_t ppid, uint64_t time)
+{
+	struct rec_task r = { .hdr = { .type = type, .length = sizeof(r), .time = time },
+			      .pid = pid,
+			      .tid = tid,
+			      .ppid = ppid,
+			      .ptid = ppid };
+
+	process_table__apply(&table, &r.hdr);
+}
+
+static uint64_t ino_at(uint32_t pid, uint64_t ticks, uint64_t addr)
+{
+	struct process *p = process_table__find(&table, pid, ticks);
+	const struct mapping *m = p ? process__lookup(p, addr) : NULL;
+
+	return m && m->kind == MAPPING_FILE ? dsos.dsos.data[m->dso].id.ino : 0;
+}
+
+static void exec_begins_anew(void **state)
+{
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	assert_int_equal(ino_at(PID_A, 5, 0x1800), 77);
+	record_exec(PID_A, 12);
+	assert_int_equal(ino_at(PID_A, 5, 0x1800), 0);
+	record_mmap(PID_A, 13, 0x1000, 0x1000, 78);
+	assert_int_equal(ino_at(PID_A, 5, 0x1800), 78);
+}
+
+static void comm_without_exec_changes_nothing(void **state)
+{
+	struct rec_comm r = { .hdr = { .type = REC_COMM, .length = sizeof(r), .time = 12 },
+			      .pid = PID_A,
+			      .tid = PID_A };
+
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	process_table__apply(&table, &r.hdr);
+	assert_int_equal(ino_at(PID_A, 5, 0x1800), 77);
+}
+
+static void child_has_its_parents_mappings_and_version(void **state)
+{
+	struct process *parent, *child;
+
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	record_task(REC_FORK, PID_B, PID_B, PID_A, 12);
+	assert_int_equal(ino_at(PID_B, 6, 0x1000), 77);
+	parent = process_table__find(&table, PID_A, 5);
+	child = process_table__find(&table, PID_B, 6);
+	assert_true(parent->version == child->version);
+	/* From then on each has its own. */
+	record_mmap(PID_B, 13, 0x1000, 0x1000, 78);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+	assert_int_equal(ino_at(PID_B, 6, 0x1000), 78);
+	parent = process_table__find(&table, PID_A, 5);
+	child = process_table__find(&table, PID_B, 6);
+	assert_false(parent->version == child->version);
+}
+
+static void a_thread_is_no_process(void **state)
+{
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	record_task(REC_FORK, PID_A, PID_B, PID_A, 12);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+}
+
+static void a_reused_pid_has_nothing_of_the_old(void **state)
+{
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+	record_task(REC_EXIT, PID_A, PID_A, 1, 12);
+	record_task(REC_FORK, PID_A, PID_A, 1, 13);
+	assert_int_equal(ino_at(PID_A, 9, 0x1000), 0);
+}
+
+static void another_start_time_is_another_process(void **state)
+{
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+	/* Its exit and the new one's fork were lost; neither is in /proc. */
+	assert_null(process_table__find(&table, PID_A, 9));
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 0);
+}
+
+static void exited_is_kept_a_while_then_forgotten(void **state)
+{
+	const uint64_t sec = 1000000000;
+
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	record_task(REC_EXIT, PID_A, PID_A, 1, 12);
+	process_table__reap(&table, 12 + sec / 10);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+	process_table__reap(&table, 12 + 10 * sec);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 0);
+}
+
+static void the_same_inode_of_another_generation_is_another_file(void **state)
+{
+	struct dso_sighting s = {
+		.id = { .maj = 1, .min = 2, .ino = 3, .gen = 4, .gen_known = true },
+		.path = "/no/such",
+		.path_len = 8,
+		.pid = PID_A
+	};
+	uint32_t a, b, c;
+
+	assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+	s.id.gen = 5;
+	assert_int_equal(dso_table__see(&dsos, &s, &b), 0);
+	assert_int_not_equal(a, b);
+	s.id.gen_known = false;
+	assert_int_equal(dso_table__see(&dsos, &s, &c), 0);
+	assert_true(c == a || c == b);
+}
+
+/* This process, as /proc states it: truth is where its own code is. */
+static uint64_t own_start_ticks(void)
+{
+	/* Field 22; this program's comm has no bracket or space. */
+	unsigned long long ticks = 0;
+	FILE *f = fopen("/proc/self/stat", "r");
+
+	assert_non_null(f);
+	for (int i = 1; i < 22; i++)
+		assert_int_equal(fscanf(f, "%*s"), 0);
+	assert_int_equal(fscanf(f, "%llu", &ticks), 1);
+	fclose(f);
+	return ticks;
+}
+
+static void reads_a_running_process(void **state)
+{
+	const struct mapping *m;
+	struct process *p = process_table__find(&table, getpid(), own_start_ticks());
+	char link[4096] = { 0 };
+
+	assert_non_null(p);
+	m = process__lookup(p, (uintptr_t)reads_a_running_process);
+	assert_non_null(m);
+	assert_int_equal(m->kind, MAPPING_FILE);
+	assert_true(readlink("/proc/self/exe", link, sizeof(link) - 1) > 0);
+	assert_string_equal(dsos.dsos.data[m->dso].path, link);
+	assert_true(dsos.dsos.data[m->dso].fd >= 0);
+}
+
+static void ignores_what_was_before_the_reading(void **state)
+{
+	uint64_t ticks = own_start_ticks();
+	struct process *p = process_table__find(&table, getpid(), ticks);
+
+	assert_non_null(p);
+	record_exec(getpid(), p->as_of - 1);
+	assert_non_null(process__lookup(process_table__find(&table, getpid(), ticks),
+					(uintptr_t)ignores_what_was_before_the_reading));
+	record_exec(getpid(), p->as_of + 1);
+	assert_null(process__lookup(process_table__find(&table, getpid(), ticks),
+				    (uintptr_t)ignores_what_was_before_the_reading));
+}
+
+static void rereads_at_a_bounded_rate(void **state)
+{
+	struct process *p = process_table__find(&table, getpid(), own_start_ticks());
+	void *code;
+
+	assert_non_null(p);
+	assert_false(process_table__reread(&table, p));
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(code != MAP_FAILED);
+	assert_null(process__lookup(p, (uintptr_t)code));
+	/* Just read in vain: not again. */
+	assert_false(process_table__reread(&table, p));
+	p->reread_at = 0;
+	assert_true(process_table__reread(&table, p));
+	assert_non_null(process__lookup(p, (uintptr_t)code));
+	assert_int_equal(process__lookup(p, (uintptr_t)code)->kind, MAPPING_ANON);
+	for (int i = 0; i < 1000; i++) {
+		p->reread_at = 0;
+		process_table__reread(&table, p);
+	}
+	/* 100 a second, and this loop takes less than two. */
+	assert_in_range(table.stats.rereads, 50, 200);
+	munmap(code, 4096);
+}
+
+static void hostile_comm_doesnt_hide_the_start_time(void **state)
+{
+	uint64_t ticks = own_start_ticks();
+
+	assert_int_equal(prctl(PR_SET_NAME, ") 1 (x) S 2"), 0);
+	assert_non_null(process_table__find(&table, getpid(), ticks));
+	prctl(PR_SET_NAME, "test_process");
+}
+
+static void bounded_and_senseless_records(void **state)
+{
+	record_mmap(PID_A, 1, 0x2000, (uint64_t)-0x1000, 77);  /* ends before it starts */
+	record_mmap(PID_A, 1, 0xffffffff81000000, 0x1000, 77); /* kernel half */
+	record_mmap(PID_A, 1, 0x2000, 0, 77);
+	assert_int_equal(ino_at(PID_A, 0, 0x2000), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cover_agrees_with_an_array),
+		T(exec_begins_anew),
+		T(comm_without_exec_changes_nothing),
+		T(child_has_its_parents_mappings_and_version),
+		T(a_thread_is_no_process),
+		T(a_reused_pid_has_nothing_of_the_old),
+		T(another_start_time_is_another_process),
+		T(exited_is_kept_a_while_then_forgotten),
+		T(the_same_inode_of_another_generation_is_another_file),
+		T(reads_a_running_process),
+		T(ignores_what_was_before_the_reading),
+		T(rereads_at_a_bounded_rate),
+		T(hostile_comm_doesnt_hide_the_start_time),
+		T(bounded_and_senseless_records),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
