@@ -63,7 +63,8 @@ static size_t first_of_slot(const struct plt *plt, uint64_t slot)
  * A stub that was named stays so. Without that, a hostile file's million relocations of one slot,
  * read by a million stubs, would be work for hours; with it the first relocation names them all.
  */
-static void name_stubs(struct plt *plt, uint64_t slot, const char *name, uint64_t resolver)
+static void name_stubs(struct plt *plt, uint64_t slot, const char *name, uint64_t value,
+		       uint64_t resolver)
 {
 	for (size_t i = first_of_slot(plt, slot); i < plt->stubs.len; i++) {
 		struct plt_stub *stub = &plt->stubs.data[i];
@@ -71,6 +72,7 @@ static void name_stubs(struct plt *plt, uint64_t slot, const char *name, uint64_
 		if (stub->slot != slot || stub->name || stub->resolver)
 			return;
 		stub->name = name;
+		stub->value = value;
 		stub->resolver = resolver;
 	}
 }
@@ -107,13 +109,14 @@ static int apply_relocations(const struct elf_file *ef, Elf_Scn *scn, const stru
 		memcpy(&r, bytes + i * sizeof(r), sizeof(r));
 		type = ELF64_R_TYPE(r.r_info);
 		if (is_irelative(machine, type) && r.r_addend) {
-			name_stubs(plt, r.r_offset, NULL, r.r_addend);
+			name_stubs(plt, r.r_offset, NULL, 0, r.r_addend);
 		} else if (is_by_symbol(machine, type) && dynsym &&
 			   ELF64_R_SYM(r.r_info) < dynsym->nr) {
 			elf_syms__get(dynsym, ELF64_R_SYM(r.r_info), &sym);
 			name = elf_syms__name(dynsym, &sym);
 			if (*name)
-				name_stubs(plt, r.r_offset, name, 0);
+				name_stubs(plt, r.r_offset, name,
+					   sym.st_shndx == SHN_UNDEF ? 0 : sym.st_value, 0);
 		}
 	}
 	return 0;

@@ -18,6 +18,7 @@ struct plt_stub {
 	uint64_t vaddr, size; /* bytes */
 	uint64_t slot;	      /* vaddr of the GOT slot */
 	const char *name;     /* of the function, borrowed from dynsym; NULL: not known so */
+	uint64_t value;	      /* vaddr of the function where this file defines it; else 0 */
 	uint64_t resolver;    /* IRELATIVE: vaddr of the function that chooses; else 0 */
 };
 
