@@ -292,7 +292,8 @@ class Ledger:
         m = re.fullmatch(r"ledger: fired=(\d+) aggregated=(\d+) filtered=(\d+) lost=(\d+) "
                          r"missed=(\d+)(?: \(([^()]*)\))?", lines[-1] if lines else "")
         check(m, f"the last line is no ledger:\n{stderr}")
-        self.fired, self.aggregated, self.filtered, self.lost, self.missed = map(int, m.groups()[:5])
+        numbers = map(int, m.groups()[:5])
+        self.fired, self.aggregated, self.filtered, self.lost, self.missed = numbers
         self.line = lines[-1]
         self.causes = {k: int(v) for k, v in
                        (x.split("=") for x in re.split(r"[ ,]+", m.group(6) or "") if x)}

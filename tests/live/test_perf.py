@@ -3,9 +3,9 @@
 """
 Agreement with perf, sampling the same machine at the same time.
 
-Both open cpu-clock on every CPU at 997 Hz, so both see the same work, each at its own moments. What
-perf does otherwise: it samples idle tasks too (pid 0, left out here), and it prints `sym` alone, with
-no version (ours has none either).
+Both open cpu-clock on every CPU at 997 Hz, so both see the same work, each at its own moments.
+What perf does otherwise: it samples idle tasks too (pid 0, left out here), and it shows an address
+without a symbol as [unknown], where ours names the file in brackets.
 """
 
 from ebolt_test import *

@@ -165,7 +165,8 @@ def a_command_that_does_not_exist_is_told():
 def a_command_gets_its_standard_streams_and_arguments():
     d = tempdir()
     done = subprocess.run([EBOLT, "record", "-q", "-F", "997", "-o", d + "/a.folded", "--",
-                           "/bin/sh", "-c", f'cat; {workload("busy")} 0.3 >&2; echo "$1"', "sh", "-d"],
+                           "/bin/sh", "-c", f'cat; {workload("busy")} 0.3 >&2; echo "$1"', "sh",
+                           "-d"],
                           input=b"in\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     equal(done.stdout, b"in\n-d\n", "standard output")
     equal(done.returncode, 0, "exit status")
