@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's types, as far as bpf/ reads them.
+ *
+ * Not a dump of one kernel's BTF: each struct holds only the fields that are read, and its layout
+ * here means nothing. preserve_access_index makes clang record every access by name, and libbpf
+ * puts in the offset of the running kernel (CO-RE). Where kernels differ in a type itself there is
+ * a second definition with a ___suffix, which libbpf ignores when it looks the type up.
+ *
+ * Constants are of the user-space ABI (include/uapi/linux/bpf.h, sched.h).
+ */
+#ifndef EBOLT_VMLINUX_H
+#define EBOLT_VMLINUX_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_ANY = 0,
+};
+
+enum {
+	BPF_F_USER_STACK = 1 << 8, /* bpf_get_stack */
+	BPF_F_MMAPABLE = 1 << 10,  /* array maps */
+	BPF_RB_NO_WAKEUP = 1 << 0, /* bpf_ringbuf_output */
+	BPF_RB_AVAIL_DATA = 0,	   /* bpf_ringbuf_query */
+	BPF_RB_RING_SIZE = 1,
+};
+
+#define CLONE_THREAD 0x00010000
+
+#if defined(__TARGET_ARCH_x86)
+#include "regs_x86.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "regs_arm64.h"
+#else
+#error "vmlinux/ has no register file for this architecture"
+#endif
+
+/* The context of a perf_event program (include/uapi/linux/bpf_perf_event.h): ABI, not CO-RE. */
+struct bpf_perf_event_data {
+	bpf_user_pt_regs_t regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them, [0] for the initial namespace */
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not exited */
+};
+
+struct task_struct;
+
+struct rq {
+	struct task_struct *idle;
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED only */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED only */
+};
+
+struct task_struct {
+	struct sched_entity se;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	unsigned long nivcsw; /* involuntary context switches */
+	__u64 start_boottime; /* ns */
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+};
+
+/* Contexts of classic tracepoints. */
+struct trace_event_raw_task_newtask {
+	int pid;
+	unsigned long clone_flags;
+};
+
+struct trace_event_raw_sched_process_template {
+	int pid;
+};
+
+#pragma clang attribute pop
+
+#endif
