@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Each probe does the smallest thing that only works where the feature is there, and undoes it.
+ * None depends on the kernel's version: distributions carry features back.
+ */
+#include "collect/features.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+#include "base/cleanup.h"
+#include "collect/perf_event.h"
+
+static bool probe_task_btf(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_current_task_btf,
+				       NULL) == 1;
+}
+
+/*
+ * A link to descriptor -1: a kernel that knows links to perf events says that there is no such
+ * descriptor, an older one that it doesn't know the program type.
+ */
+static bool probe_perf_link(void)
+{
+	static const struct bpf_insn ret_0[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	_cleanup_close_ int prog = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, NULL, "GPL", ret_0,
+						 ARRAY_SIZE(ret_0), NULL);
+	_cleanup_close_ int link = -1;
+
+	if (prog < 0)
+		return false;
+	link = bpf_link_create(prog, -1, BPF_PERF_EVENT, NULL);
+	return link < 0 && errno == EBADF;
+}
+
+static bool struct_has_field(const struct btf *btf, const char *type, const char *field)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_member *m = t ? btf_members(t) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++) {
+		if (!strcmp(btf__name_by_offset(btf, m[i].name_off), field))
+			return true;
+	}
+	return false;
+}
+
+static bool probe_idle_switches(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found;
+
+	if (!btf)
+		return false;
+	found = struct_has_field(btf, "cfs_rq", "rq") &&
+		struct_has_field(btf, "sched_entity", "cfs_rq");
+	btf__free(btf);
+	return found;
+}
+
+static bool dummy_opens(const struct perf_event_attr *like)
+{
+	struct perf_event_attr attr = *like;
+	_cleanup_close_ int fd = -1;
+
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.size = sizeof(attr);
+	attr.disabled = 1;
+	fd = perf_event__open(&attr, 0, -1);
+	return fd >= 0;
+}
+
+static bool probe_ksymbol(void)
+{
+	return dummy_opens(&(struct perf_event_attr){ .ksymbol = 1 });
+}
+
+static bool probe_lost_count(void)
+{
+	return dummy_opens(&(struct perf_event_attr){ .read_format = PERF_FORMAT_LOST });
+}
+
+static bool probe_tracepoints(void)
+{
+	return tracepoint__id("task", "task_newtask") >= 0 &&
+	       tracepoint__id("sched", "sched_process_exit") >= 0 &&
+	       tracepoint__id("sched", "sched_process_free") >= 0;
+}
+
+const struct feature_info feature_infos[FEATURES] = {
+	[FEATURE_TASK_BTF] = {
+		"task-btf",
+		"the current task read by loads (bpf_get_current_task_btf, Linux 5.11)",
+		"bpf_probe_read_kernel(), which makes a sample cost more",
+		probe_task_btf,
+	},
+	[FEATURE_PERF_LINK] = {
+		"perf-link",
+		"BPF links to perf events (Linux 5.15)",
+		"PERF_EVENT_IOC_SET_BPF",
+		probe_perf_link,
+	},
+	[FEATURE_IDLE_SWITCHES] = {
+		"idle-switches",
+		"the idle task's switch counter (CONFIG_FAIR_GROUP_SCHED)",
+		"missed samples of clock events are not counted",
+		probe_idle_switches,
+	},
+	[FEATURE_KSYMBOL] = {
+		"ksymbol",
+		"records of kernel text that comes and goes (Linux 5.1)",
+		"BPF programs are named from what /proc/kallsyms says when the output is written",
+		probe_ksymbol,
+	},
+	[FEATURE_LOST_COUNT] = {
+		"lost-count",
+		"an exact count of lost task records (PERF_FORMAT_LOST, Linux 6.0)",
+		"PERF_RECORD_LOST, which may count too few",
+		probe_lost_count,
+	},
+	[FEATURE_TRACEPOINTS] = {
+		"tracepoints",
+		"classic tracepoints through tracefs, to follow the children of targets",
+		"raw tracepoints, which preemptible kernels skip now and then",
+		probe_tracepoints,
+	},
+};
+
+enum feature feature__by_name(const char *name)
+{
+	for (int i = 0; i < FEATURES; i++) {
+		if (!strcmp(feature_infos[i].name, name))
+			return i;
+	}
+	return FEATURES;
+}
+
+int features__probe(struct features *f, const char *const *disabled, const char **ret_unknown)
+{
+	struct features probed = { 0 };
+
+	for (; disabled && *disabled; disabled++) {
+		enum feature feature = feature__by_name(*disabled);
+
+		if (feature == FEATURES) {
+			*ret_unknown = *disabled;
+			return -EINVAL;
+		}
+		probed.disabled[feature] = true;
+	}
+	for (int i = 0; i < FEATURES; i++)
+		probed.has[i] = !probed.disabled[i] && feature_infos[i].probe();
+	*f = probed;
+	return 0;
+}
+
+static int read_id(int dir, const char *category, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	char path[128], text[32];
+	ssize_t n;
+	int id;
+
+	snprintf(path, sizeof(path), "events/%s/%s/id", category, name);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return sscanf(text, "%d", &id) == 1 && id >= 0 ? id : -EINVAL;
+}
+
+/* A mount of tracefs that stands in no directory tree (Linux 5.2); goes away with its fd. */
+static int mount_tracefs(void)
+{
+	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -errno;
+	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
+}
+
+int tracepoint__id(const char *category, const char *name)
+{
+	static const char *const mounts[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	int id = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		_cleanup_close_ int dir = open(mounts[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (dir < 0)
+			continue;
+		id = read_id(dir, category, name);
+		if (id >= 0)
+			return id;
+	}
+	_cleanup_close_ int own = mount_tracefs();
+	return own < 0 ? id : read_id(own, category, name);
+}
