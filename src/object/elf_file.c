@@ -124,21 +124,28 @@ static bool inside_file(const struct elf_file *ef, uint64_t off, uint64_t len)
 
 static int read_ehdr(const struct elf_file *ef, union ehdr *eh, struct tables *ret)
 {
+	size_t len = ef->size < sizeof(*eh) ? ef->size : sizeof(*eh);
 	bool is_64;
 
-	if (elf_file__read(ef, 0, eh->ident, EI_NIDENT) || memcmp(eh->ident, ELFMAG, SELFMAG) ||
-	    eh->ident[EI_DATA] != NATIVE_DATA || eh->ident[EI_VERSION] != EV_CURRENT)
+	/* In one read: it must not be of one class when it is checked, of the other when used. */
+	if (elf_file__read(ef, 0, eh, len) || len < sizeof(eh->e32) ||
+	    memcmp(eh->ident, ELFMAG, SELFMAG) || eh->ident[EI_DATA] != NATIVE_DATA ||
+	    eh->ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
 	is_64 = eh->ident[EI_CLASS] == ELFCLASS64;
-	if (!is_64 && eh->ident[EI_CLASS] != ELFCLASS32)
-		return -ENOEXEC;
-	if (elf_file__read(ef, 0, eh, is_64 ? sizeof(eh->e64) : sizeof(eh->e32)))
+	if (is_64 ? len < sizeof(eh->e64) : eh->ident[EI_CLASS] != ELFCLASS32)
 		return -ENOEXEC;
 	*ret = is_64 ? TABLES_OF(Elf64, &eh->e64) : TABLES_OF(Elf32, &eh->e32);
-	if (ret->phdrs_size > PHDRS_BYTES_MAX || !inside_file(ef, ret->phoff, ret->phdrs_size))
+	if (ret->phdrs_size > PHDRS_BYTES_MAX ||
+	    (ret->phdrs_size && !inside_file(ef, ret->phoff, ret->phdrs_size)))
 		return -ENOEXEC;
 	if (!inside_file(ef, ret->shoff, ret->shdrs_size))
 		ret->shdrs_size = 0;
+	/* Of an empty table the offset may be anything. */
+	if (!ret->phdrs_size)
+		ret->phoff = 0;
+	if (!ret->shdrs_size)
+		ret->shoff = 0;
 	if (is_64)
 		PATCH(&eh->e64, ret);
 	else
