@@ -246,6 +246,7 @@ static int open_all(struct recording *r)
 
 static int on_wake(struct recording *r, const struct epoll_event *ev)
 {
+	struct signalfd_siginfo info;
 	uint64_t expirations;
 
 	switch ((enum wake)(ev->data.u64 & UINT32_MAX)) {
@@ -256,6 +257,9 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 			session__tick(r->session, now_ns());
 		break;
 	case WAKE_SIGNAL:
+		/* Taken, or it would be pending when signals are let through again to finish. */
+		r->ended = read(r->signals, &info, sizeof(info)) == sizeof(info);
+		break;
 	case WAKE_DURATION:
 	case WAKE_COMMAND:
 		r->ended = true;
