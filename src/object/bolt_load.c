@@ -468,6 +468,8 @@ static void stretch(struct loader *l)
 		/* Where a symbol stands in the middle, the function keeps its stated size. */
 		if (f->size < end - f->vaddr)
 			f->size = end - f->vaddr;
+		if (f->size > s->addr + s->size - f->vaddr)
+			f->size = s->addr + s->size - f->vaddr;
 	}
 }
 
