@@ -111,6 +111,8 @@ WL_LIB     := $(patsubst tests/workloads/lib/%.c,$(W)/lib%.so,$(wildcard tests/w
 
 # What llvm-bolt is to take: lld's default PIE layout, with its relocations kept.
 $(W)/mix $(W)/branchy: WL_LD := -fuse-ld=lld -Wl,--emit-relocs
+# BOLT leaves functions alone whose jump tables it doesn't recognise.
+$(W)/branchy: WL_LD += -fno-jump-tables
 $(W)/plt: $(WL_LIB)
 $(W)/plt: WL_LD := -L$(W) -lcallee -Wl,-rpath,'$$ORIGIN' -Wl,-z,lazy
 

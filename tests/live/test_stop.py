@@ -73,13 +73,7 @@ def the_targets_end_ends_a_recording():
     load = Workload("busy", 2)
     recording = Recording("-p", load.pid, *both(d))
     load.wait()
-    # Ends by itself or waits to be told: either way the outputs are whole.
-    try:
-        recording.popen.wait(3)
-    except subprocess.TimeoutExpired:
-        note("goes on until told to stop")
-        recording.signal(signal.SIGINT)
-    outputs_are_whole(d, recording.finish())
+    outputs_are_whole(d, recording.finish(timeout=10))
 
 
 @case
@@ -88,6 +82,7 @@ def kill_9_leaves_no_partial_output():
     for i in range(8):
         d = tempdir()
         recording = Recording("-a", *both(d))
+        time.sleep(0.3)  # what is recorded
         if i >= 2:
             # At any moment of what follows a stop, writing included.
             recording.signal(signal.SIGINT)

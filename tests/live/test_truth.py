@@ -49,7 +49,7 @@ def threads_get_their_cpu_time():
     recording = Recording("-p", gate.pid, "-F", 997, "-o", out)
     gate.open()
     truth = gate.result()
-    ledger = recording.stop()
+    ledger = recording.finish()  # with its target's end
     stacks = folded(out, ledger)
     names = ("zero", "one", "two", "three")
     counts = {x: total(stacks, lambda s: f"thread_{x}".encode() in s.frames) for x in names}
@@ -70,7 +70,7 @@ def children_and_grandchildren_are_followed():
     recording = Recording("-p", gate.pid, "-F", 997, "-o", out)
     gate.open()
     truth = gate.result()
-    ledger = recording.stop()
+    ledger = recording.finish()  # with its target's end
     stacks = folded(out, ledger)
     names = ("parent", "child", "grandchild")
     counts = {x: total(stacks, lambda s: f"burn_{x}".encode() in s.frames) for x in names}
