@@ -107,7 +107,7 @@ static int cie_encoding(struct eh_frame *eh, size_t at, uint8_t *ret)
 		*ret = eh->cie_encoding;
 		return 0;
 	}
-	if (at >= eh->len || record_at(eh, at, &c) != 1 || cursor__u32(&c) != 0)
+	if (record_at(eh, at, &c) != 1 || cursor__u32(&c) != 0)
 		return -EBADMSG;
 	version = cursor__u8(&c);
 	aug = cursor__str(&c, &aug_len);

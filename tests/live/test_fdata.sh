@@ -26,6 +26,15 @@ not_ok() {
 	head -n 20 "${2:-/dev/null}" | sed 's/^/# /'
 }
 
+# verdict TITLE FILE: good where the file, which says what is wrong, is empty.
+verdict() {
+	if [ -s "$2" ]; then
+		not_ok "$1" "$2"
+	else
+		ok "$1"
+	fi
+}
+
 # missing TOOL...: the first that isn't there.
 missing() {
 	local tool
@@ -178,7 +187,7 @@ compare() {
 	elif ! (cd "$d" && "$@" -o "$name") >"$d/$name.log" 2>&1; then
 		skip "$title" "can't be built: $(tail -n 1 "$d/$name.log" | tr '#' ' ')"
 	elif every_byte "$name" "$title"; then
-		[ -s "$d/$name.diff" ] && not_ok "$title" "$d/$name.diff" || ok "$title"
+		verdict "$title" "$d/$name.diff"
 	fi
 }
 
@@ -191,7 +200,7 @@ compare_static() {
 		return
 	fi
 	every_byte static "$title" || return
-	python3 - "$d/static" "$d/static.diff" >"$d/static.why" <<'EOF'
+	python3 - "$d/static" "$d/static.diff" >"$d/static.why" 2>&1 <<'EOF'
 import subprocess, sys
 sizes = {}
 for line in subprocess.run(["readelf", "-sW", sys.argv[1]], stdout=subprocess.PIPE,
@@ -202,10 +211,10 @@ for line in subprocess.run(["readelf", "-sW", sys.argv[1]], stdout=subprocess.PI
 lines = open(sys.argv[2]).read().splitlines()
 bad = [x for x in lines if x[0] != "<" or
        int(x.split()[3], 16) < sizes.get(x.split()[2].split("/")[0], 1 << 60)]
-print("\n".join(bad))
-sys.exit(bool(bad) or len(lines) > 64)
+for x in bad or lines[64:]:
+    print(x)
 EOF
-	[ $? -eq 0 ] && ok "$title" || not_ok "$title" "$d/static.why"
+	verdict "$title" "$d/static.why"
 }
 
 compare_all() {
@@ -269,7 +278,7 @@ refuses_as_bolt_does() {
 			echo "ebolt takes $file" >>"$d/why"
 		grep -q "no BOLT profile can be made of $d/$file: " "$d/err" || cat "$d/err" >>"$d/why"
 	done
-	[ -s "$d/why" ] && not_ok "$title" "$d/why" || ok "$title"
+	verdict "$title" "$d/why"
 }
 
 # A default PIE by clang and lld, of which perf2bolt 19 maps no sample.

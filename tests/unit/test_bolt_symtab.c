@@ -117,18 +117,41 @@ static void locals_are_numbered_by_address(void **state)
 static void equal_addresses_keep_functions_first_then_table_order(void **state)
 {
 	const struct eb_sym syms[] = {
-		/* The NOTYPE comes first in the table, but takes number 2. */
-		NOTYPE("f", TEXT, STB_LOCAL),
+		/* First in the table, but no functions: they neither name nor take number 1. */
+		{ "", TEXT, 0, STT_SECTION, STB_LOCAL, SEC_TEXT },
+		NOTYPE("label", TEXT, STB_LOCAL),
+		NOTYPE("same", TEXT + 0x20, STB_LOCAL),
 		FUNC("f", TEXT, 0x10, STB_LOCAL),
 		FUNC("b", TEXT + 0x10, 0x10, STB_WEAK),
 		FUNC("a", TEXT + 0x10, 0x10, STB_GLOBAL),
-		{ "", TEXT, 0, STT_SECTION, STB_LOCAL, SEC_TEXT },
+		FUNC("same", TEXT + 0x20, 4, STB_LOCAL),
+		/* The largest alias tells the size: so the label is inside. */
+		FUNC("larger", TEXT + 0x20, 0x10, STB_GLOBAL),
+		FUNC("smaller", TEXT + 0x20, 2, STB_GLOBAL),
+		NOTYPE("inside", TEXT + 0x28, STB_GLOBAL),
 	};
 	struct bolt_symtab *bs = load_symbols(syms, ARRAY_SIZE(syms));
 
-	assert_int_equal(bolt_symtab__count(bs), 2);
+	assert_int_equal(bolt_symtab__count(bs), 3);
 	check_at(bs, TEXT, "f/1+0x0");
 	check_at(bs, TEXT + 0x10, "b+0x0");
+	check_at(bs, TEXT + 0x28, "same/1+0x8");
+	bolt_symtab__free(bs);
+}
+
+static void section_symbols_come_last(void **state)
+{
+	const struct eb_sym syms[] = {
+		{ "", TEXT, 0, STT_SECTION, STB_LOCAL, SEC_TEXT },
+		NOTYPE("entry", TEXT, STB_GLOBAL),
+	};
+	struct bolt_symtab *bs = load_symbols(syms, 2);
+
+	check_at(bs, TEXT, "entry+0x0");
+	bolt_symtab__free(bs);
+	/* Alone, one begins a function of the section's name. */
+	bs = load_symbols(syms, 1);
+	check_at(bs, TEXT + 1, ".text/1+0x1");
 	bolt_symtab__free(bs);
 }
 
@@ -409,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locals_are_numbered_by_address),
 		cmocka_unit_test(equal_addresses_keep_functions_first_then_table_order),
+		cmocka_unit_test(section_symbols_come_last),
 		cmocka_unit_test(functions_reach_to_the_next_symbol),
 		cmocka_unit_test(inner_symbols_are_entries_of_the_outer_function),
 		cmocka_unit_test(data_inside_ends_the_stretch),
