@@ -20,6 +20,8 @@
  * along: neither end in the idle task, and the idle task not left in between, which its own
  * context switch counter says. (It leaves the CPU by being preempted: nivcsw.) What the
  * kernel drops in a gap with idle time in it is not counted.
+ *
+ * Compiles on the host too, where the unit test is.
  */
 #ifndef EBOLT_GRID_BPF_H
 #define EBOLT_GRID_BPF_H
