@@ -305,13 +305,24 @@ static int finish(struct recording *r)
 	stop_err = r->source->ops->stop(r->source, &r->sink);
 	if (stop_err)
 		pr_err("the end of the recording could not be read: %s", strerror(-stop_err));
-	/* A second Ctrl-C ends ebolt at once. */
-	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 	r->source->ops->counts(r->source, &counts);
 	live__for_each_cpu(r->source, say_cpu, NULL);
 	err = session__finish(r->session, &counts, live__event_name(r->source),
 			      live__event_is_time_based(r->source));
 	return err ? err : stop_err;
+}
+
+/*
+ * Signals are let through again only when all outputs are written: timeout(1) and terminals send
+ * the one that ended the recording more than once. What came until now has been heeded.
+ */
+static void restore_signals(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof(info)) > 0)
+		;
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
 static void close_all(struct recording *r)
@@ -350,6 +361,7 @@ int cmd_record(int argc, char **argv)
 		pr_err("the recording ended early: %s", strerror(-err));
 	if (finish(&r))
 		err = -EIO;
+	restore_signals(&r);
 	command__end(&r.command);
 	session__print_ledger(r.session);
 	status = err ? EXIT_FAILED : r.opts.command ? command__exit_status(&r.command) : EXIT_OK;
