@@ -232,6 +232,12 @@ class Workload(Process):
         return dict(line.split("=", 1) for line in self.out.splitlines() if "=" in line)
 
 
+def cpu_seconds(pid):
+    """What the process's first thread has had of the CPUs."""
+    with open(f"/proc/{pid}/schedstat") as f:
+        return int(f.read().split()[0]) / 1e9
+
+
 def workload(name):
     return os.path.join(WORKLOADS, name)
 
@@ -266,6 +272,18 @@ class Recording(Process):
         """Waits for the end, and checks what holds for every recording."""
         equal(self.wait(timeout), status, f"exit status of {self.argv}:\n{self.err}\n")
         return Ledger(self.err)
+
+
+def sample_process(load, hz, seconds, *args):
+    """
+    Records a single-threaded process that is always busy: (ledger, samples to expect). On a
+    machine with other work the process has a share of a CPU only, so what to expect is counted:
+    its CPU time while ebolt recorded, and also wrote its outputs, times the frequency.
+    """
+    recording = Recording("-p", load.pid, "-F", hz, "-d", seconds, *args)
+    before = cpu_seconds(load.pid)
+    ledger = recording.finish()
+    return ledger, (cpu_seconds(load.pid) - before) * hz
 
 
 def record(*args, status=0, **kw):

@@ -30,10 +30,18 @@ def kernel_aliases():
     return alias
 
 
+def simple(name):
+    """A C++ name without arguments, as perf prints it, and without what perf leaves out or not."""
+    while re.search(r"<[^<>]*>", name):
+        name = re.sub(r"<[^<>]*>", "", name)
+    return name.split("(")[0].split(" ")[-1] or name
+
+
 def merged(counts, alias):
     sums = {}
     for name, n in counts.items():
-        sums[alias.get(name, name)] = sums.get(alias.get(name, name), 0) + n
+        name = simple(alias.get(name, name))
+        sums[name] = sums.get(name, 0) + n
     return sums
 
 
