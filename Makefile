@@ -136,6 +136,22 @@ $(W)/lib%.so: tests/workloads/lib/%.c
 workloads: $(WORKLOADS) $(WL_LIB)
 test-programs: all workloads $(UNIT_TESTS) $(FUZZ_REPLAYS)
 
+# ---- benchmarks --------------------------------------------------------------------------------
+
+# The least that a sampler can do, to measure ours against.
+BENCH := $(B)/tests/bench/minimal $(B)/tests/bench/minimal.bpf.o
+
+$(B)/tests/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard vmlinux/*.h)
+	$(call msg,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) \
+		-Ivmlinux -Ibpf -c -o $@ $<
+
+$(B)/tests/bench/%: tests/bench/%.c
+	$(call msg,BENCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
+
 # ---- what people call --------------------------------------------------------------------------
 
 JOBS = -j$(shell nproc 2>/dev/null || echo 1)
@@ -159,7 +175,7 @@ lint:
 
 bench:
 	$(Q)scripts/deps.sh build test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads $(BENCH)
 	$(Q)B=$(B) tests/bench/run
 
 MAN := $(wildcard docs/man/*.1)

@@ -38,7 +38,7 @@ licensed() {
 	local file want bad=0
 	while read -r file; do
 		case $file in
-		bpf/* | vmlinux/*) want=GPL-2.0-only ;;
+		bpf/* | vmlinux/* | *.bpf.c) want=GPL-2.0-only ;;
 		*) want=GPL-2.0-or-later ;;
 		esac
 		head -3 "$file" | grep -q "SPDX-License-Identifier: $want\$\|SPDX-License-Identifier: $want \*/" ||
