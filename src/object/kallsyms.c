@@ -6,15 +6,14 @@
  *	ffffffffc0601000 t nf_hook	[nf_tables]
  *
  * So each reaches to the next one, of whatever type, data too: what follows a function's code is
- * not its own. Behind the last one of a region the next symbol is gigabytes away, so ends are
- * bounded as well: by _etext or _einittext in the kernel proper, by the module's end
- * as /proc/modules has it, and for code of neither (BPF programs, trampolines; they come unsorted
- * at the end of the file) by ORPHAN_MAX.
+ * not its own. The kernel proper ends its code with symbols of its own, _etext and _einittext,
+ * which end the last function and name nothing. Behind the last symbol of a module the next one can
+ * be gigabytes away: there the module's end bounds it, as /proc/modules has it, and code of
+ * neither (BPF programs, trampolines; they come unsorted at the end of the file) ORPHAN_MAX.
  */
 #include "object/kallsyms.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +50,7 @@ struct kallsyms {
 	VEC(struct module) modules;
 	struct hashmap module_index;
 	struct buf names;
-	uint64_t etext, sinittext, einittext; /* 0: not seen */
+	uint64_t etext, einittext; /* 0: not seen */
 	size_t bad_lines;
 };
 
@@ -164,21 +163,9 @@ static int parse_module_line(struct kallsyms *ks, const char *pos, const char *e
 	return err;
 }
 
-static void note_bounds(struct kallsyms *ks, struct word name, uint64_t addr)
+static bool is_word(struct word w, const char *s)
 {
-	static const struct {
-		const char *name;
-		size_t at;
-	} bounds[] = {
-		{ "_etext", offsetof(struct kallsyms, etext) },
-		{ "_sinittext", offsetof(struct kallsyms, sinittext) },
-		{ "_einittext", offsetof(struct kallsyms, einittext) },
-	};
-
-	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-		if (strlen(bounds[i].name) == name.len && !memcmp(bounds[i].name, name.s, name.len))
-			*(uint64_t *)((char *)ks + bounds[i].at) = addr;
-	}
+	return strlen(s) == w.len && !memcmp(s, w.s, w.len);
 }
 
 /* "ADDR TYPE NAME" and, after a tab, "[MODULE]". */
@@ -202,8 +189,10 @@ static int parse_symbol_line(struct kallsyms *ks, const char *pos, const char *e
 		return 0;
 	if (module.len)
 		err = module_of(ks, (struct word){ module.s + 1, module.len - 2 }, &i);
-	else
-		note_bounds(ks, name, e.addr);
+	else if (is_word(name, "_etext"))
+		ks->etext = e.addr;
+	else if (is_word(name, "_einittext"))
+		ks->einittext = e.addr;
 	if (err)
 		return err;
 	e.module = i;
@@ -259,21 +248,15 @@ static bool is_better(const struct kallsyms *ks, const struct entry *a, const st
 	return strlen(name_a) > strlen(name_b);
 }
 
-/* Where the region that holds a symbol ends, at the farthest. */
+/* Where a symbol's region ends, at the farthest. */
 static uint64_t bound_of(const struct kallsyms *ks, const struct entry *e)
 {
 	const struct module *m = &ks->modules.data[e->module];
 
-	if (e->module == KERNEL) {
-		if (e->addr < ks->etext)
-			return ks->etext;
-		if (e->addr >= ks->sinittext && e->addr < ks->einittext)
-			return ks->einittext;
-		if (e->addr == ks->etext)
-			return e->addr; /* markers of the end, not code */
-	} else if (e->addr >= m->start && e->addr < m->end) {
+	if (e->module == KERNEL && (e->addr == ks->etext || e->addr == ks->einittext))
+		return e->addr;
+	if (e->addr >= m->start && e->addr < m->end)
 		return m->end;
-	}
 	return e->addr > UINT64_MAX - ORPHAN_MAX ? UINT64_MAX : e->addr + ORPHAN_MAX;
 }
 

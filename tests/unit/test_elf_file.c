@@ -134,6 +134,14 @@ static void refuses_what_is_no_elf(void **state)
 	eh->e_ident[EI_CLASS] = 3;
 	assert_int_equal(elf_file__open_mem(eb->bytes, eb->len, &ef), -ENOEXEC);
 
+	/* Of the other byte order, and right in that: zeros read the same. */
+	*eh = (Elf64_Ehdr){};
+	memcpy(eh->e_ident, good.e_ident, EI_NIDENT);
+	assert_int_equal(elf_file__open_mem(eb->bytes, sizeof(*eh), &ef), 0);
+	elf_file__close(ef);
+	eh->e_ident[EI_DATA] = ELFDATA2MSB;
+	assert_int_equal(elf_file__open_mem(eb->bytes, sizeof(*eh), &ef), -ENOEXEC);
+
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(elf_file__open_fd(pipes[0], &ef), -ENOEXEC);
 	close(pipes[0]);
@@ -144,11 +152,15 @@ static void refuses_what_is_no_elf(void **state)
 static void refuses_huge_program_header_tables(void **state)
 {
 	_cleanup_free_ struct elf_builder *eb = plain();
+	_cleanup_close_ int fd = memfd_create("elf", 0);
 	Elf64_Ehdr *eh = elf_builder__ehdr(eb);
 	struct elf_file *ef;
 
+	/* In a sparse file that has room for so many. */
 	eh->e_phnum = 0xffff;
-	assert_int_equal(elf_file__open_mem(eb->bytes, eb->len, &ef), -ENOEXEC);
+	assert_int_equal(write(fd, eb->bytes, eb->len), eb->len);
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	assert_int_equal(elf_file__open_fd(fd, &ef), -ENOEXEC);
 	eh->e_phnum = 1;
 	eh->e_phoff = UINT64_MAX - 8;
 	assert_int_equal(elf_file__open_mem(eb->bytes, eb->len, &ef), -ENOEXEC);
@@ -402,11 +414,11 @@ static void maps_offsets_by_the_segment(void **state)
 	elf_file__close(ef);
 }
 
-/* [0x1000, 0x3000) at 0x11000 and [0x2800, 0x5000) at 0x22800: both claim [0x2800, 0x3000). */
+/* [0x1000, 0x2f00) at 0x11000 and [0x2800, 0x5000) at 0x22800: both claim [0x2800, 0x2f00). */
 static void decides_by_the_mapping(void **state)
 {
 	static const struct elf_load loads[] = {
-		{ .off = 0x1000, .filesz = 0x2000, .vaddr = 0x11000, .exec = true },
+		{ .off = 0x1000, .filesz = 0x1f00, .vaddr = 0x11000, .exec = true },
 		{ .off = 0x2800, .filesz = 0x2800, .vaddr = 0x22800, .exec = true },
 	};
 	const uint64_t base = 0x7f0000000000;
