@@ -18,7 +18,7 @@ packages() {
 		;;
 	demo) echo clang-19 lld-19 ;;
 	test)
-		echo libcmocka-dev lld-19 bolt-19 llvm-19 linux-perf bpftrace python3 binutils \
+		echo libcmocka-dev g++ lld-19 bolt-19 llvm-19 linux-perf bpftrace python3 binutils \
 			xz-utils util-linux
 		;;
 	lint) echo clang-format shellcheck man-db groff-base ;;
