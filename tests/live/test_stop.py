@@ -71,9 +71,10 @@ def the_commands_end_ends_a_recording():
 @case
 def the_targets_end_ends_a_recording():
     d = tempdir()
-    load = Workload("busy", 2)
-    recording = Recording("-p", load.pid, *both(d))
-    load.wait()
+    gate = Gate("busy", 2)
+    recording = Recording("-p", gate.pid, *both(d))
+    gate.open()
+    gate.wait()
     outputs_are_whole(d, recording.finish(timeout=10))
 
 
