@@ -33,7 +33,7 @@ static int decode_section(const struct elf_file *ef, Elf_Scn *scn, const GElf_Sh
 		return err;
 	if (elf_file__machine(ef) == EM_AARCH64)
 		return plt__decode_arm64(code, len, sh->sh_addr, plt);
-	return plt__decode_x86_64(code, len, sh->sh_addr, sh->sh_entsize == 8 ? 8 : 16, plt);
+	return plt__decode_x86_64(code, len, sh->sh_addr, plt);
 }
 
 static int compare_slots(const void *pa, const void *pb)

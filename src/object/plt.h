@@ -35,11 +35,10 @@ int plt__read(const struct elf_file *ef, const struct elf_syms *dynsym, struct p
 void plt__done(struct plt *plt);
 
 /*
- * Decodes the code of one section. vaddr: of code; entry: bytes from one stub to the next (8 or
- * 16; arm64 doesn't need it). Adds the stubs found, with their slots. 0, -E2BIG or -ENOMEM.
+ * Decodes the code of one section, whose vaddr is given. Adds the stubs found, with their slots.
+ * 0, -E2BIG or -ENOMEM.
  */
-int plt__decode_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, size_t entry,
-		       struct plt *plt);
+int plt__decode_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, struct plt *plt);
 int plt__decode_arm64(const uint8_t *code, size_t len, uint64_t vaddr, struct plt *plt);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * From the bytes of a stub to the slot that it reads. The shapes, as the linkers write them:
  *
- * x86-64, each padded with nops to the entry's size (16; 8 in GNU ld's .plt.got without IBT):
+ * x86-64, each padded with nops to 16 bytes, or 8 where that is enough (GNU ld's .plt.got, and the
+ * .plt of a static program; sh_entsize doesn't tell, so the code has to):
  *
  *	jmp *slot(%rip); push $n; jmp header		lazy .plt
  *	[endbr64]; [bnd] jmp *slot(%rip)		.plt.sec, .plt.got, .iplt
@@ -24,8 +25,12 @@
 
 static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
-/* The slot of the entry at code, if it has one. An instruction's operand counts from its end. */
-static bool decode_x86_64_entry(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot)
+/*
+ * The size of the stub at code, and its slot; 0: there is none. An instruction's operand counts
+ * from its end. A short stub is told by the nop that fills it up; a lazy one has its push there.
+ */
+static size_t decode_x86_64_stub(const uint8_t *code, size_t len, uint64_t vaddr,
+				 uint64_t *ret_slot)
 {
 	size_t at = 0;
 	int32_t disp;
@@ -37,25 +42,31 @@ static bool decode_x86_64_entry(const uint8_t *code, size_t len, uint64_t vaddr,
 	if (len - at >= 1 && code[at] == 0xf2) /* bnd */
 		at++;
 	if (len - at < 6 || code[at] != 0xff || code[at + 1] != 0x25) /* jmp *disp32(%rip) */
-		return false;
+		return 0;
 	memcpy(&disp, code + at + 2, sizeof(disp));
-	*ret_slot = vaddr + at + 6 + disp;
-	return true;
+	at += 6;
+	*ret_slot = vaddr + at + disp;
+	if (len >= 8 &&
+	    ((at == 6 && code[6] == 0x66 && code[7] == 0x90) || (at == 7 && code[7] == 0x90)))
+		return 8;
+	return len < 16 ? len : 16;
 }
 
-int plt__decode_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, size_t entry,
-		       struct plt *plt)
+int plt__decode_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, struct plt *plt)
 {
-	for (size_t at = 0; at < len; at += entry) {
-		size_t size = len - at < entry ? len - at : entry;
-		struct plt_stub stub = { .vaddr = vaddr + at, .size = size };
+	for (size_t at = 0; at < len;) {
+		struct plt_stub stub = { .vaddr = vaddr + at };
 		int err;
 
-		if (!decode_x86_64_entry(code + at, size, vaddr + at, &stub.slot))
+		stub.size = decode_x86_64_stub(code + at, len - at, vaddr + at, &stub.slot);
+		if (!stub.size) {
+			at += 8;
 			continue;
+		}
 		err = vec_push(&plt->stubs, stub);
 		if (err)
 			return err;
+		at += stub.size;
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,12 +19,12 @@ static void expect_stub(const struct plt *plt, size_t i, uint64_t vaddr, uint64_
 	assert_int_equal(plt->stubs.data[i].slot, slot);
 }
 
-static struct plt decode(const char *bytes, size_t len, uint64_t vaddr, size_t entry)
+static struct plt decode(const char *bytes, size_t len, uint64_t vaddr)
 {
 	struct plt plt;
 
 	vec_init(&plt.stubs, PLT_STUBS_MAX);
-	assert_int_equal(plt__decode_x86_64((const uint8_t *)bytes, len, vaddr, entry, &plt), 0);
+	assert_int_equal(plt__decode_x86_64((const uint8_t *)bytes, len, vaddr, &plt), 0);
 	return plt;
 }
 
@@ -34,7 +35,7 @@ static void decodes_lazy_plt(void **state)
 		"\xff\x35\x00\x01\x00\x00\xff\x25\x00\x01\x00\x00\x0f\x1f\x40\x00"
 		"\xff\x25\x00\x01\x00\x00\x68\x00\x00\x00\x00\xe9\xe0\xff\xff\xff"
 		"\xff\x25\x00\xff\xff\xff\x68\x01\x00\x00\x00\xe9\xd0\xff\xff\xff";
-	struct plt plt = decode(code, 48, 0x1000, 16);
+	struct plt plt = decode(code, 48, 0x1000);
 
 	assert_int_equal(plt.stubs.len, 2);
 	expect_stub(&plt, 0, 0x1010, 16, 0x1116);
@@ -49,13 +50,14 @@ static void decodes_plt_with_ibt(void **state)
 		"\xf3\x0f\x1e\xfa\x68\x00\x00\x00\x00\xf2\xe9\xe0\xff\xff\xff\x90"
 		"\xf3\x0f\x1e\xfa\xff\x25\x00\x01\x00\x00\x66\x0f\x1f\x44\x00\x00"
 		"\xf3\x0f\x1e\xfa\xf2\xff\x25\x00\x01\x00\x00\x0f\x1f\x44\x00\x00"
-		"\xf2\xff\x25\x00\x01\x00\x00\x90\x90\x90\x90\x90\x90\x90\x90\x90";
-	struct plt plt = decode(code, 64, 0x2000, 16);
+		"\xf2\xff\x25\x00\x01\x00\x00\x90\xf2\xff\x25\x00\x01\x00\x00\x90";
+	struct plt plt = decode(code, 64, 0x2000);
 
-	assert_int_equal(plt.stubs.len, 3);
+	assert_int_equal(plt.stubs.len, 4);
 	expect_stub(&plt, 0, 0x2010, 16, 0x2010 + 10 + 0x100);
 	expect_stub(&plt, 1, 0x2020, 16, 0x2020 + 11 + 0x100);
-	expect_stub(&plt, 2, 0x2030, 16, 0x2030 + 7 + 0x100);
+	expect_stub(&plt, 2, 0x2030, 8, 0x2030 + 7 + 0x100);
+	expect_stub(&plt, 3, 0x2038, 8, 0x2038 + 7 + 0x100);
 	plt__done(&plt);
 }
 
@@ -65,18 +67,18 @@ static void decodes_mold_and_short_entries(void **state)
 		"\xf3\x0f\x1e\xfa\x41\xbb\x00\x00\x00\x00\xff\x25\x00\x01\x00\x00";
 	static const char got[] =
 		"\xff\x25\x00\x01\x00\x00\x66\x90\xff\x25\x10\x00\x00\x00\x66\x90";
-	struct plt plt = decode(mold, 16, 0x3000, 16);
+	struct plt plt = decode(mold, 16, 0x3000);
 
 	assert_int_equal(plt.stubs.len, 1);
 	expect_stub(&plt, 0, 0x3000, 16, 0x3110);
 	plt__done(&plt);
-	plt = decode(got, 16, 0x4000, 8);
+	plt = decode(got, 16, 0x4000);
 	assert_int_equal(plt.stubs.len, 2);
 	expect_stub(&plt, 0, 0x4000, 8, 0x4106);
 	expect_stub(&plt, 1, 0x4008, 8, 0x401e);
 	plt__done(&plt);
 	/* Cut inside the operand. */
-	plt = decode(got, 13, 0x4000, 8);
+	plt = decode(got, 13, 0x4000);
 	assert_int_equal(plt.stubs.len, 1);
 	plt__done(&plt);
 }
@@ -127,8 +129,7 @@ static void names_by_the_slot(void **state)
 	_cleanup_free_ struct elf_builder *eb = elf_builder__new(EM_X86_64);
 	Elf64_Shdr plt = { .sh_type = SHT_PROGBITS,
 			   .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-			   .sh_addr = 0x3000,
-			   .sh_entsize = 8 };
+			   .sh_addr = 0x3000 };
 	Elf64_Shdr relocs = { .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC };
 	struct elf_file *ef;
 	struct symtab *st;
@@ -227,6 +228,66 @@ static void agrees_with_objdump(void **state)
 	print_message("%zu stubs\n", checked);
 }
 
+/* "stub VADDR SLOT" of each stub as disassembled, then "slot SLOT RESOLVER" of each relocation. */
+#define STATIC_PLT                                                                                \
+	"objdump -d -j .plt %s | sed -n 's/^ *\\([0-9a-f]*\\):.*jmp .*# \\([0-9a-f]*\\) .*/stub " \
+	"\\1 \\2/p'; readelf -rW %s | awk '/IRELATIV/ { print \"slot\", $1, $4 }'"
+
+/* All its slots are IRELATIVE, and objdump has no names for its stubs. */
+static void names_all_stubs_of_a_static_program(void **state)
+{
+	const struct symtab_opts opts = { .no_debug_files = true };
+	char path[] = "/tmp/ebolt-static-XXXXXX", command[512];
+	_cleanup_free_ char *line = NULL;
+	uint64_t stubs[256][2], a, b;
+	size_t nr = 0, checked = 0, cap = 0;
+	_cleanup_close_ int fd = mkstemp(path);
+	struct elf_file *ef;
+	struct symtab *st;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "echo 'int main(void) { return 0; }' | gcc -static -xc -o %s - 2>/dev/null", path);
+	if (system(command)) {
+		unlink(path);
+		print_message("no gcc or no static libc\n");
+		skip();
+	}
+	close(fd);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(elf_file__open_fd(fd, &ef), 0);
+	assert_int_equal(symtab__load(ef, &opts, &st), 0);
+	snprintf(command, sizeof(command), STATIC_PLT, path, path);
+	f = popen(command, "r");
+	while (getline(&line, &cap, f) > 0) {
+		struct symbol sym, chooser;
+
+		if (nr < 256 && sscanf(line, "stub %lx %lx", &a, &b) == 2) {
+			stubs[nr][0] = a;
+			stubs[nr++][1] = b;
+		}
+		if (sscanf(line, "slot %lx %lx", &a, &b) != 2)
+			continue;
+		assert_true(symtab__lookup(st, b, &chooser));
+		for (size_t i = 0; i < nr; i++) {
+			if (stubs[i][1] != a)
+				continue;
+			assert_true(symtab__lookup(st, stubs[i][0] + 7, &sym));
+			assert_int_equal(sym.value, stubs[i][0]);
+			assert_memory_equal(sym.name, chooser.name, strlen(chooser.name));
+			assert_string_equal(sym.name + strlen(chooser.name), "@plt");
+			checked++;
+		}
+	}
+	pclose(f);
+	unlink(path);
+	print_message("%zu stubs\n", checked);
+	assert_int_equal(checked, nr);
+	assert_true(nr > 0);
+	symtab__free(st);
+	elf_file__close(ef);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +297,7 @@ int main(void)
 		cmocka_unit_test(decodes_arm64),
 		cmocka_unit_test(names_by_the_slot),
 		cmocka_unit_test(agrees_with_objdump),
+		cmocka_unit_test(names_all_stubs_of_a_static_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
