@@ -43,6 +43,20 @@ def stacks_of_20_levels_are_complete():
 
 
 @case
+def the_caller_of_what_never_returns_is_named():
+    out = tempdir() + "/noreturn.folded"
+    load = Workload("noreturn", 3600)
+    ledger, _ = sample_process(load, 997, 2, "-o", out)
+    load.stop()
+    stacks = folded(out, ledger)
+    chain = b"main;noreturn_caller;noreturn_spin"
+    right = total(stacks, lambda s: chain in b";".join(s.frames))
+    note(f"{right} of {ledger.aggregated}")
+    check(ledger.aggregated > 0 and right >= 0.99 * ledger.aggregated,
+          f"{right} of {ledger.aggregated}: {[s.raw for s in stacks][:3]}")
+
+
+@case
 def threads_get_their_cpu_time():
     out = tempdir() + "/threads.folded"
     gate = Gate("threads", 5)
