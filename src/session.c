@@ -289,9 +289,16 @@ static int on_record(void *ctx, const struct rec_hdr *rec)
 	return 0;
 }
 
+static void foresee_record(void *ctx, const struct rec_hdr *rec)
+{
+	struct session *s = ctx;
+
+	process_table__foresee(&s->procs, rec);
+}
+
 struct source_sink session__sink(struct session *s)
 {
-	return (struct source_sink){ .record = on_record, .ctx = s };
+	return (struct source_sink){ .record = on_record, .foresee = foresee_record, .ctx = s };
 }
 
 static void print_lines(enum log_level level, const char *text)

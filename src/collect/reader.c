@@ -85,6 +85,11 @@ const void *reader__next(struct reader *r, size_t *ret_len)
 	return NULL;
 }
 
+bool reader__blocked(const struct reader *r)
+{
+	return r->pos < r->end;
+}
+
 void reader__release(struct reader *r)
 {
 	__atomic_store_n(consumer_pos(r), r->pos, __ATOMIC_RELEASE);

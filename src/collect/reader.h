@@ -13,6 +13,7 @@
 #ifndef EBOLT_COLLECT_READER_H
 #define EBOLT_COLLECT_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ void reader__done(struct reader *r);
 void reader__begin(struct reader *r);
 /* The next record, aligned to 8, and its length in bytes; NULL at the end of the round. */
 const void *reader__next(struct reader *r, size_t *ret_len);
+/* Whether the round ended before what had been written, at a record that is being written. */
+bool reader__blocked(const struct reader *r);
 void reader__release(struct reader *r);
 
 #endif

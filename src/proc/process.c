@@ -257,26 +257,32 @@ static bool is_old(struct process_table *t, const struct process *p, const struc
 	return true;
 }
 
-static void on_mmap(struct process_table *t, const struct rec_mmap *r)
+/* What a mapping record states; false where it makes no sense or is of the kernel's half. */
+static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 {
-	struct process *p = known(t, r->pid);
-	size_t room = r->hdr.length - sizeof(*r);
-	struct dso_sighting s = {
+	*ret = (struct dso_sighting){
 		.id = { .maj = r->maj,
 			.min = r->min,
 			.ino = r->ino,
 			.gen = r->gen,
 			.gen_known = true },
 		.path = r->path,
-		.path_len = strnlen(r->path, room),
+		.path_len = strnlen(r->path, r->hdr.length - sizeof(*r)),
 		.pid = r->pid,
 		.start = r->start,
 		.end = r->start + r->len,
 		.pgoff = r->pgoff,
 	};
+	return ret->end > ret->start && !(ret->start >> 63);
+}
+
+static void on_mmap(struct process_table *t, const struct rec_mmap *r)
+{
+	struct process *p = known(t, r->pid);
+	struct dso_sighting s;
 	struct mapping m;
 
-	if (is_old(t, p, &r->hdr) || s.end <= s.start || s.start >> 63)
+	if (is_old(t, p, &r->hdr) || !sighting_of(r, &s))
 		return;
 	if (!p)
 		p = add(t, r->pid);
@@ -292,6 +298,16 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 	if (mappings__cover(p, &m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
+}
+
+void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
+{
+	struct dso_sighting s;
+	struct mapping m;
+
+	/* A file that can't be kept is counted when the record's turn comes. */
+	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s))
+		classify(t, &s, &m);
 }
 
 static void on_exec(struct process_table *t, const struct rec_comm *r)

@@ -81,6 +81,12 @@ int process_table__read_proc(struct process_table *t);
 void process_table__apply(struct process_table *t, const struct rec_hdr *rec);
 
 /*
+ * Looks at a task record before its turn to be applied has come: opens the file of a new mapping
+ * while the process that has it is still there.
+ */
+void process_table__foresee(struct process_table *t, const struct rec_hdr *rec);
+
+/*
  * The process of a sample. One that isn't known, or whose start time is another's (records were
  * lost), is read from /proc if it is still the same process. NULL: nothing is known of it.
  */

@@ -35,6 +35,12 @@
 #define SAMPLES_PERIOD_NS (100 * NS_PER_MS)
 #define REST_NS		  (10 * NS_PER_MS)
 
+/*
+ * What a record may take from its time stamp until it can be read. Tens of microseconds, were it
+ * not for hosts that take the CPU away from a guest.
+ */
+#define APPEAR_NS (2 * NS_PER_MS)
+
 /* Room for the longest stall that shall lose nothing. */
 #define SAMPLE_BYTES   400
 #define STALL_SECONDS  3
@@ -52,6 +58,7 @@ struct live {
 	struct reader reader;
 	struct sideband *sideband;
 	struct merge merge;
+	uint64_t cutoff; /* of the last round */
 	int epoll_fd, samples_timer, rest_timer;
 	bool resting; /* the side-band is not listened to until the rest timer fires */
 	bool targets_only;
@@ -96,9 +103,18 @@ static int listen_to_sideband(struct live *l, bool on)
 	return 0;
 }
 
+struct add_task_ctx {
+	struct live *l;
+	const struct source_sink *sink;
+};
+
 static int add_task(void *ctx, const struct rec_hdr *rec)
 {
-	return merge__add_task(ctx, rec);
+	struct add_task_ctx *c = ctx;
+
+	if (c->sink->foresee)
+		c->sink->foresee(c->sink->ctx, rec);
+	return merge__add_task(&c->l->merge, rec);
 }
 
 static int add_samples(struct live *l)
@@ -115,17 +131,21 @@ static int add_samples(struct live *l)
 
 /*
  * One round, in the order that source/merge.h explains. `last`: nothing comes after, so nothing
- * is held back. *ret_tasks: task records that came.
+ * is held. *ret_tasks: task records that came.
  */
 static int drain(struct live *l, const struct source_sink *sink, bool last, size_t *ret_tasks)
 {
-	uint64_t cutoff;
+	struct add_task_ctx ctx = { .l = l, .sink = sink };
+	uint64_t cutoff = now_ns() - APPEAR_NS;
 	int err = add_samples(l);
 
-	cutoff = last ? UINT64_MAX : now_ns();
-	*ret_tasks = sideband__drain(l->sideband, add_task, &l->merge);
+	*ret_tasks = sideband__drain(l->sideband, add_task, &ctx);
+	/* Behind a sample that is still being written there may be older ones than the cutoff. */
+	if (reader__blocked(&l->reader))
+		cutoff = l->cutoff;
+	l->cutoff = cutoff;
 	if (!err)
-		err = merge__run(&l->merge, cutoff, sink);
+		err = merge__run(&l->merge, last ? UINT64_MAX : cutoff, sink);
 	/* The samples were used in place: only now may the kernel write over them. */
 	reader__release(&l->reader);
 	return err;
@@ -157,7 +177,8 @@ static int live_dispatch(struct source *src, const struct source_sink *sink)
 	err = drain(l, sink, false, &tasks);
 	if (err)
 		return err;
-	if (tasks || merge__held(&l->merge)) {
+	/* What is held needs no hurry: it was foreseen. */
+	if (tasks) {
 		if (l->resting && !rested)
 			return 0; /* the timer is running */
 		err = set_timer(l->rest_timer, REST_NS, 0);
@@ -389,7 +410,12 @@ static int watch(struct live *l, int fd)
 
 static int open_waiting(struct live *l)
 {
-	size_t samples = l->reader.bytes / (sizeof(struct rec_sample) + 8) + 1;
+	/* Task records of full rings, which in our form are less than twice as long, and as many
+	 * held. */
+	size_t bytes = 4 * sideband__ring_bytes(l->sideband) + l->reader.bytes;
+	/* What a full sample ring adds to the most records that those bytes can be. */
+	size_t records = l->reader.bytes / (sizeof(struct rec_sample) + 8) + 1 +
+			 bytes / sizeof(struct rec_lost);
 	int err;
 
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -402,8 +428,7 @@ static int open_waiting(struct live *l)
 		err = watch(l, l->rest_timer);
 	if (!err)
 		err = watch(l, sideband__fd(l->sideband));
-	/* In our form records are less than twice as long; and as many may be held back. */
-	return err ? err : merge__init(&l->merge, samples, 4 * sideband__ring_bytes(l->sideband));
+	return err ? err : merge__init(&l->merge, records, bytes);
 }
 
 static void note_fallbacks(struct live *l)

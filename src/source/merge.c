@@ -4,47 +4,50 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The smallest task record, to bound their number by the bytes. */
-#define TASK_BYTES_MIN sizeof(struct rec_lost)
-
-int merge__init(struct merge *m, size_t max_samples, size_t max_task_bytes)
+int merge__init(struct merge *m, size_t max_records, size_t max_bytes)
 {
-	vec_init(&m->samples, max_samples);
-	vec_init(&m->tasks, max_task_bytes / TASK_BYTES_MIN);
-	buf__init(&m->bytes, max_task_bytes);
-	buf__init(&m->spare, max_task_bytes);
+	vec_init(&m->items, max_records);
+	buf__init(&m->bytes, max_bytes);
+	buf__init(&m->spare, max_bytes);
 	m->seq = 0;
-	return vec_reserve(&m->samples, max_samples);
+	return vec_reserve(&m->items, max_records);
 }
 
 void merge__done(struct merge *m)
 {
-	vec_done(&m->samples);
-	vec_done(&m->tasks);
+	vec_done(&m->items);
 	buf__done(&m->bytes);
 	buf__done(&m->spare);
 }
 
 int merge__add_sample(struct merge *m, const struct rec_hdr *rec)
 {
-	return vec_push(&m->samples,
-			(struct merge_item){ .time = rec->time, .seq = m->seq++, .rec = rec });
+	return vec_push(&m->items, (struct merge_item){ .time = rec->time,
+							.seq = m->seq++,
+							.sample = true,
+							.borrowed = true,
+							.rec = rec });
+}
+
+/* Appends a record whole or not at all; where one finds no room a smaller one still may. */
+static int copy(struct buf *to, const struct rec_hdr *rec)
+{
+	int err;
+
+	buf__append(to, rec, rec->length);
+	err = buf__error(to);
+	to->error = 0;
+	return err;
 }
 
 int merge__add_task(struct merge *m, const struct rec_hdr *rec)
 {
 	struct merge_item item = { .time = rec->time, .seq = m->seq++, .at = m->bytes.len };
-	int err = vec_reserve(&m->tasks, m->tasks.len + 1);
+	int err = vec_reserve(&m->items, m->items.len + 1);
 
-	if (err)
-		return err;
-	buf__append(&m->bytes, rec, rec->length);
-	err = buf__error(&m->bytes);
-	if (err) {
-		m->bytes.error = 0; /* nothing was appended; smaller ones may still fit */
-		return err;
-	}
-	return vec_push(&m->tasks, item);
+	if (!err)
+		err = copy(&m->bytes, rec);
+	return err ? err : vec_push(&m->items, item);
 }
 
 static int compare(const void *a, const void *b)
@@ -53,10 +56,12 @@ static int compare(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
+	if (x->sample != y->sample)
+		return x->sample ? 1 : -1;
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* Rings are in order but for small inversions between CPUs, so mostly there is nothing to do. */
+/* Without task records there are only small inversions between CPUs, and mostly not even these. */
 static void sort(struct merge_item *items, size_t len)
 {
 	for (size_t i = 1; i < len; i++) {
@@ -67,59 +72,52 @@ static void sort(struct merge_item *items, size_t len)
 	}
 }
 
-static int hand_out(struct merge *m, size_t nr_tasks, const struct source_sink *sink)
+static const struct rec_hdr *record_of(const struct merge *m, const struct merge_item *item)
 {
-	size_t s = 0, t = 0;
-	int err = 0;
-
-	while (!err && (s < m->samples.len || t < nr_tasks)) {
-		const struct merge_item *sample = &m->samples.data[s], *task = &m->tasks.data[t];
-
-		if (t < nr_tasks && (s == m->samples.len || task->time <= sample->time)) {
-			err = sink->record(sink->ctx, (const void *)(m->bytes.data + task->at));
-			t++;
-		} else {
-			err = sink->record(sink->ctx, sample->rec);
-			s++;
-		}
-	}
-	return err;
+	return item->borrowed ? item->rec : (const void *)(m->bytes.data + item->at);
 }
 
-/* Drops the first nr_tasks and keeps the rest, moved together. */
-static void drop_tasks(struct merge *m, size_t nr_tasks)
+/* Keeps the items from index first on, moved together in memory of our own. */
+static int hold(struct merge *m, size_t first, const struct source_sink *sink)
 {
 	struct buf moved = m->spare;
+	size_t kept = 0;
+	int err = 0;
 
-	vec_remove(&m->tasks, 0, nr_tasks);
 	buf__clear(&moved);
-	vec_for_each(&m->tasks, item) {
-		const struct rec_hdr *rec = (const void *)(m->bytes.data + item->at);
+	for (size_t i = first; i < m->items.len; i++) {
+		struct merge_item item = m->items.data[i];
+		const struct rec_hdr *rec = record_of(m, &item);
+		size_t at = moved.len;
 
-		item->at = moved.len;
-		buf__append(&moved, rec, rec->length);
+		if (copy(&moved, rec)) {
+			err = err ? err : sink->record(sink->ctx, rec);
+			continue;
+		}
+		item.borrowed = false;
+		item.at = at;
+		m->items.data[kept++] = item;
 	}
+	m->items.len = kept;
 	m->spare = m->bytes;
 	m->bytes = moved;
+	return err;
 }
 
 int merge__run(struct merge *m, uint64_t cutoff, const struct source_sink *sink)
 {
-	size_t nr_tasks = 0;
-	int err;
+	size_t i = 0;
+	int err = 0, hold_err;
 
-	sort(m->samples.data, m->samples.len);
-	sort(m->tasks.data, m->tasks.len);
-	while (nr_tasks < m->tasks.len && m->tasks.data[nr_tasks].time <= cutoff)
-		nr_tasks++;
-	err = hand_out(m, nr_tasks, sink);
-	m->samples.len = 0;
-	if (nr_tasks)
-		drop_tasks(m, nr_tasks);
-	return err;
+	sort(m->items.data, m->items.len);
+	for (; i < m->items.len && m->items.data[i].time <= cutoff; i++)
+		if (!err)
+			err = sink->record(sink->ctx, record_of(m, &m->items.data[i]));
+	hold_err = hold(m, i, sink);
+	return err ? err : hold_err;
 }
 
 size_t merge__held(const struct merge *m)
 {
-	return m->tasks.len;
+	return m->items.len;
 }

@@ -20,6 +20,11 @@
  */
 struct source_sink {
 	int (*record)(void *ctx, const struct rec_hdr *rec);
+	/*
+	 * A task record that was read, and whose turn is yet to come: for what can't wait, such as
+	 * opening the file of a process that may end any moment. NULL where nothing can't.
+	 */
+	void (*foresee)(void *ctx, const struct rec_hdr *rec);
 	void *ctx;
 };
 

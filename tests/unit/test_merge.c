@@ -86,29 +86,47 @@ static void test_equal_times(void **state)
 	merge__done(&m);
 }
 
-/* Newer than the cutoff: held back until the samples that come before it are here. */
+/* Newer than the cutoff: held, samples too, until what comes before it is here. */
 static void test_held_back(void **state)
 {
-	struct rec_hdr a = sample_at(10, 1), b = sample_at(22, 2), late = sample_at(5, 3);
+	struct rec_hdr a = sample_at(10, 1), b = sample_at(22, 2), late = sample_at(5, 3),
+		       early = sample_at(24, 8);
 	struct merge m;
 
 	assert_int_equal(merge__init(&m, 16, 4096), 0);
+	merge__add_sample(&m, &early);
 	merge__add_sample(&m, &a);
 	task(&m, 25, 4);
 	task(&m, 20, 5);
 	task(&m, 21, 6);
 	run(&m, 20, "s1 t5 ");
-	assert_int_equal(merge__held(&m), 2);
+	assert_int_equal(merge__held(&m), 3);
+	/* A held sample is a copy: its ring is written over. */
+	early = sample_at(1, 99);
 
 	merge__add_sample(&m, &b);
 	/* Older than what was handed out already: handed out all the same. */
 	merge__add_sample(&m, &late);
 	task(&m, 23, 7);
-	run(&m, 24, "s3 t6 s2 t7 ");
-	assert_int_equal(merge__held(&m), 1);
-	run(&m, 24, "");
-	run(&m, UINT64_MAX, "t4 ");
+	run(&m, 23, "s3 t6 s2 t7 ");
+	assert_int_equal(merge__held(&m), 2);
+	run(&m, 23, "");
+	run(&m, UINT64_MAX, "s8 t4 ");
 	assert_int_equal(merge__held(&m), 0);
+	merge__done(&m);
+}
+
+/* No room to hold a sample: it goes out early, but is not lost. */
+static void test_no_room_to_hold(void **state)
+{
+	struct rec_hdr a = sample_at(10, 1), b = sample_at(11, 2);
+	struct merge m;
+
+	assert_int_equal(merge__init(&m, 16, sizeof(a)), 0);
+	merge__add_sample(&m, &a);
+	merge__add_sample(&m, &b);
+	run(&m, 5, "s2 ");
+	run(&m, 20, "s1 ");
 	merge__done(&m);
 }
 
@@ -118,7 +136,7 @@ static void test_flat(void **state)
 	size_t cap = 0;
 	struct merge m;
 
-	assert_int_equal(merge__init(&m, 16, 64 * 1024), 0);
+	assert_int_equal(merge__init(&m, 64, 64 * 1024), 0);
 	for (uint32_t round = 1; round < 2000; round++) {
 		struct seen s = { .fail_at = NOBODY };
 		struct source_sink sink = { .record = see, .ctx = &s };
@@ -129,9 +147,9 @@ static void test_flat(void **state)
 		assert_int_equal(merge__held(&m), 10);
 		assert_true(m.bytes.len == 10 * sizeof(struct rec_task));
 		if (round == 100)
-			cap = m.bytes.cap + m.spare.cap + m.tasks.cap;
+			cap = m.bytes.cap + m.spare.cap + m.items.cap;
 		if (round > 100)
-			assert_int_equal(m.bytes.cap + m.spare.cap + m.tasks.cap, cap);
+			assert_int_equal(m.bytes.cap + m.spare.cap + m.items.cap, cap);
 	}
 	merge__done(&m);
 }
@@ -162,7 +180,7 @@ static void test_random(void **state)
 	unsigned int seed = 1;
 	struct merge m;
 
-	assert_int_equal(merge__init(&m, 500, 1 << 20), 0);
+	assert_int_equal(merge__init(&m, 1000, 1 << 20), 0);
 	for (uint32_t i = 0; i < 500; i++) {
 		samples[i] = sample_at(rand_r(&seed) % 300, i);
 		assert_int_equal(merge__add_sample(&m, &samples[i]), 0);
@@ -191,14 +209,14 @@ static void test_bounds(void **state)
 	struct rec_lost small = { .hdr = { .length = sizeof(small), .time = 4, .cpu = 7 } };
 	struct merge m;
 
-	assert_int_equal(merge__init(&m, 2, 2 * sizeof(t) + sizeof(small)), 0);
+	assert_int_equal(merge__init(&m, 5, 2 * sizeof(t) + sizeof(small)), 0);
 	assert_int_equal(merge__add_sample(&m, &a), 0);
 	assert_int_equal(merge__add_sample(&m, &b), 0);
-	assert_int_equal(merge__add_sample(&m, &c), -E2BIG);
 	task(&m, 1, 4);
 	task(&m, 2, 5);
 	assert_int_equal(merge__add_task(&m, &t.hdr), -E2BIG);
 	assert_int_equal(merge__add_task(&m, &small.hdr), 0); /* a smaller one still fits */
+	assert_int_equal(merge__add_sample(&m, &c), -E2BIG);
 	run(&m, 10, "t4 s1 t5 s2 t7 ");
 	task(&m, 3, 6); /* there is room again */
 	run(&m, 10, "t6 ");
@@ -212,7 +230,7 @@ static void test_sink_fails(void **state)
 	struct source_sink sink = { .record = see, .ctx = &s };
 	struct merge m;
 
-	assert_int_equal(merge__init(&m, 2, 4096), 0);
+	assert_int_equal(merge__init(&m, 8, 4096), 0);
 	merge__add_sample(&m, &a);
 	merge__add_sample(&m, &b);
 	task(&m, 2, 3);
@@ -227,9 +245,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_sequence), cmocka_unit_test(test_equal_times),
-		cmocka_unit_test(test_held_back),    cmocka_unit_test(test_flat),
-		cmocka_unit_test(test_random),	     cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_sink_fails),
+		cmocka_unit_test(test_held_back),    cmocka_unit_test(test_no_room_to_hold),
+		cmocka_unit_test(test_flat),	     cmocka_unit_test(test_random),
+		cmocka_unit_test(test_bounds),	     cmocka_unit_test(test_sink_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
