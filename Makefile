@@ -53,7 +53,9 @@ LIB_OBJ := $(LIB_SRC:src/%.c=$(B)/obj/%.o)
 SKELS   := $(patsubst bpf/%.bpf.c,$(B)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .PHONY: all deps demo check lint bench install uninstall clean workloads test-programs
+# @: keeps make from saying that there is nothing to do.
 all: $(B)/ebolt
+	@:
 
 $(B)/ebolt: $(B)/obj/main.o $(B)/libebolt.a
 	$(call msg,LINK,$@)
@@ -134,7 +136,9 @@ $(W)/lib%.so: tests/workloads/lib/%.c
 	$(Q)$(WL_CLANG) $(WL_CFLAGS) -shared -fPIC -o $@ $<
 
 workloads: $(WORKLOADS) $(WL_LIB)
+	@:
 test-programs: all workloads $(UNIT_TESTS) $(FUZZ_REPLAYS)
+	@:
 
 # ---- benchmarks --------------------------------------------------------------------------------
 
