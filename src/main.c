@@ -12,6 +12,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "record", cmd_record, "sample stacks and write profiles" },
+	{ "resolve", cmd_resolve, "say how an address becomes a name" },
 	{ "doctor", cmd_doctor, "say what this machine allows, and the remedy where it doesn't" },
 };
 

@@ -215,7 +215,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 	return err;
 }
 
-static struct process *read_process(struct process_table *t, uint32_t pid)
+struct process *process_table__read(struct process_table *t, uint32_t pid)
 {
 	uint64_t as_of = now_ns(), start = read_start_ticks(pid);
 	struct process *p;
@@ -244,7 +244,7 @@ int process_table__read_proc(struct process_table *t)
 		return -errno;
 	while ((entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			read_process(t, strtoul(entry->d_name, NULL, 10));
+			process_table__read(t, strtoul(entry->d_name, NULL, 10));
 	return 0;
 }
 
@@ -395,7 +395,7 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		drop(t, pid);
 		return NULL;
 	}
-	return read_process(t, pid);
+	return process_table__read(t, pid);
 }
 
 static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)

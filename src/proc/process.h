@@ -76,6 +76,12 @@ void process_table__done(struct process_table *t);
 /* Reads all processes of /proc. 0 or a negative errno (processes that end meanwhile are none). */
 int process_table__read_proc(struct process_table *t);
 
+/*
+ * Reads one process anew, over what was known of it. NULL: there is no such process, it can't be
+ * read, or there is no room.
+ */
+struct process *process_table__read(struct process_table *t, uint32_t pid);
+
 /* Applies a task record (any type; others are ignored). Never fails: what can't be kept is counted.
  */
 void process_table__apply(struct process_table *t, const struct rec_hdr *rec);

@@ -15,30 +15,12 @@
 #define KALLSYMS_TEXT_MAX (1u << 30)
 #define NAMES_BYTES_MAX	  (4ull << 30)
 
-static const char *const reason_texts[NAME_REASONS] = {
-	[NAME_SYMBOL] = "resolved",
-	[NAME_NO_MAPPING] = "no mapping covers the address",
-	[NAME_NO_PROCESS] = "nothing is known of the process",
-	[NAME_ANON] = "executable anonymous memory",
-	[NAME_VSYSCALL] = "the vsyscall page",
-	[NAME_NO_FILE] = "the file could not be opened",
-	[NAME_NOT_ELF] = "not an ELF file that can be read",
-	[NAME_NO_SEGMENT] = "no executable segment holds the offset",
-	[NAME_AMBIGUOUS] = "more than one executable segment holds the offset",
-	[NAME_NO_SYMBOL] = "no symbol covers the address",
-};
-
 static const uint8_t reason_of_unknown[UNKNOWN_REASONS] = {
 	[UNKNOWN_NO_MAPPING] = NAME_NO_MAPPING,
 	[UNKNOWN_NO_PROCESS] = NAME_NO_PROCESS,
 	[UNKNOWN_ANON] = NAME_ANON,
 	[UNKNOWN_VSYSCALL] = NAME_VSYSCALL,
 };
-
-const char *name_reason__text(enum name_reason reason)
-{
-	return reason_texts[reason];
-}
 
 void names__free(struct names *n)
 {
@@ -97,21 +79,12 @@ static int open_symbols(const struct dso_table *dsos, uint32_t dso, struct dso_s
 static int name_native(struct names *n, uint32_t i, const struct frame *f, const struct dso *d,
 		       const struct dso_symbols *syms, bool demangle)
 {
-	struct symbol sym;
-	uint64_t vaddr;
-	int err;
+	struct explanation ex = { .reason = syms->reason };
 
-	n->of_frame[i].reason = syms->reason;
-	if (!syms->elf)
-		return 0;
-	err = elf_file__off_to_vaddr(syms->elf, f->off, d->mapped, d->nr_mapped, &vaddr);
-	if (err) {
-		n->of_frame[i].reason = err == -ENOTUNIQ ? NAME_AMBIGUOUS : NAME_NO_SEGMENT;
-		return 0;
-	}
-	if (!syms->symtab || !symtab__lookup(syms->symtab, vaddr, &sym))
-		return 0;
-	return set_symbol(n, i, sym.name, demangle);
+	if (syms->elf)
+		explain__off(syms->elf, syms->symtab, f->off, d->mapped, d->nr_mapped, &ex);
+	n->of_frame[i].reason = ex.reason;
+	return ex.reason == NAME_SYMBOL ? set_symbol(n, i, ex.symbol.name, demangle) : 0;
 }
 
 /* The frames order[0..nr) are native and sorted by DSO. */

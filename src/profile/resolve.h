@@ -10,25 +10,8 @@
 #include <stdint.h>
 
 #include "proc/dso.h"
+#include "profile/explain.h"
 #include "profile/profile.h"
-
-/* Why a frame has no symbol, or NAME_SYMBOL. */
-enum name_reason {
-	NAME_SYMBOL,	 /* name is the symbol */
-	NAME_NO_MAPPING, /* as enum unknown_reason */
-	NAME_NO_PROCESS,
-	NAME_ANON,
-	NAME_VSYSCALL,
-	NAME_NO_FILE,	 /* the DSO could not be opened */
-	NAME_NOT_ELF,	 /* it is no ELF file that we can read */
-	NAME_NO_SEGMENT, /* no executable segment holds the offset */
-	NAME_AMBIGUOUS,	 /* more than one does */
-	NAME_NO_SYMBOL,	 /* no symbol covers the address */
-	NAME_REASONS,
-};
-
-/* In words, for messages: "no symbol covers the address". */
-const char *name_reason__text(enum name_reason reason);
 
 struct name {
 	const char *name;   /* the symbol, demangled if asked; NULL without one. Interned. */

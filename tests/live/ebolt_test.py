@@ -292,7 +292,9 @@ def record(*args, status=0, **kw):
 
 def ebolt(*args, timeout=60, **kw):
     """Runs a command that is expected to end by itself; the finished subprocess."""
-    return subprocess.run([EBOLT, *map(str, args)], stdin=subprocess.DEVNULL, timeout=timeout,
+    if "input" not in kw:
+        kw["stdin"] = subprocess.DEVNULL
+    return subprocess.run([EBOLT, *map(str, args)], timeout=timeout,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
 
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/explain.h"
+
+#include <errno.h>
+
+static const char *const reason_texts[NAME_REASONS] = {
+	[NAME_SYMBOL] = "resolved",
+	[NAME_NO_MAPPING] = "no mapping covers the address",
+	[NAME_NO_PROCESS] = "nothing is known of the process",
+	[NAME_ANON] = "executable anonymous memory",
+	[NAME_VSYSCALL] = "the vsyscall page",
+	[NAME_NO_FILE] = "the file could not be opened",
+	[NAME_NOT_ELF] = "not an ELF file that can be read",
+	[NAME_NO_SEGMENT] = "no executable segment holds the offset",
+	[NAME_AMBIGUOUS] = "more than one executable segment holds the offset",
+	[NAME_NO_SYMBOL] = "no symbol covers the address",
+};
+
+const char *name_reason__text(enum name_reason reason)
+{
+	return reason_texts[reason];
+}
+
+/* The segment that turns off into vaddr. */
+static struct elf_load load_of(const struct elf_file *ef, uint64_t off, uint64_t vaddr)
+{
+	size_t nr;
+	const struct elf_load *loads = elf_file__loads(ef, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (loads[i].exec && off >= loads[i].off && off - loads[i].off < loads[i].filesz &&
+		    off - loads[i].off + loads[i].vaddr == vaddr)
+			return loads[i];
+	return (struct elf_load){ 0 };
+}
+
+void explain__off(const struct elf_file *ef, const struct symtab *st, uint64_t off,
+		  const struct elf_mapped *mapped, size_t nr_mapped, struct explanation *ret)
+{
+	int err;
+
+	*ret = (struct explanation){ .reason = NAME_NO_SYMBOL };
+	err = elf_file__off_to_vaddr(ef, off, mapped, nr_mapped, &ret->vaddr);
+	if (err) {
+		ret->reason = err == -ENOTUNIQ ? NAME_AMBIGUOUS : NAME_NO_SEGMENT;
+		return;
+	}
+	ret->load = load_of(ef, off, ret->vaddr);
+	if (st && symtab__lookup(st, ret->vaddr, &ret->symbol))
+		ret->reason = NAME_SYMBOL;
+}

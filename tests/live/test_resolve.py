@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ebolt resolve beside readelf and llvm-symbolizer, which read the files by other code."""
+
+from ebolt_test import *
+
+ELF = workload("mix")
+
+
+def readelf(option, path):
+    return subprocess.run(["readelf", option, path], capture_output=True, check=True,
+                          text=True).stdout
+
+
+def loads(path):
+    """(offset, vaddr, filesz, executable) of each PT_LOAD, by readelf."""
+    text = readelf("-lW", path)
+    return [(int(m[1], 16), int(m[2], 16), int(m[3], 16), "E" in m[4]) for m in re.finditer(
+        r"LOAD +(0x\S+) (0x\S+) 0x\S+ (0x\S+) 0x\S+ ([RWE ]+?) +0x", text)]
+
+
+def functions(path):
+    """(vaddr, size, name) of each sized function that no other one shares its address with."""
+    text = readelf("-sW", path)
+    found = {}
+    for m in re.finditer(r"^ *\d+: ([0-9a-f]+) +(\d+) FUNC +\w+ +\w+ +\d+ (\S+)", text, re.M):
+        if int(m[2]):
+            found.setdefault(int(m[1], 16), set()).add((int(m[2]), m[3]))
+    return [(v, *next(iter(s))) for v, s in found.items() if len(s) == 1]
+
+
+def offset(path, vaddr):
+    return next(off + vaddr - v for off, v, size, x in loads(path) if x and v <= vaddr < v + size)
+
+
+@case
+def every_function_of_a_file():
+    wanted = [(offset(ELF, v + d), v, d, name) for v, size, name in functions(ELF)
+              for d in {0, size - 1}]
+    check(len(wanted) > 5, f"readelf knows {len(wanted)} places")
+    done = ebolt("resolve", ELF, "-", input="".join(f"{w[0]:#x}\n" for w in wanted).encode())
+    equal(done.returncode, 0, "exit status")
+    equal(done.stdout.decode().splitlines(),
+          [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x}" for off, v, d, name in wanted], "lines")
+
+
+@case
+def what_cannot_be_resolved_says_why():
+    done = ebolt("resolve", ELF, "0xfffffff0", f"{offset(ELF, functions(ELF)[0][0]):x}")
+    equal(done.returncode, 1, "exit status")
+    lines = done.stdout.decode().splitlines()
+    equal(lines[0], "0xfffffff0 unresolved: no executable segment holds the offset", "line")
+    check(" vaddr=" in lines[1], lines[1])
+    equal(ebolt("resolve", "/etc/passwd", "0").returncode, 1, "not an ELF file")
+    equal(ebolt("resolve", "/no/such/file", "0").returncode, 1, "no file")
+    equal(ebolt("resolve", ELF, "nonsense").returncode, 2, "not a number")
+    equal(ebolt("resolve", ELF).returncode, 2, "nothing to resolve")
+
+
+@case
+def addresses_of_a_running_process():
+    program = Workload("busy", 60)
+    try:
+        wait_until("it has been executed", lambda: os.path.exists(f"/proc/{program.pid}/exe") and
+                   os.readlink(f"/proc/{program.pid}/exe") == os.path.realpath(workload("busy")))
+        exe = os.path.realpath(workload("busy"))
+        with open(f"/proc/{program.pid}/maps") as f:
+            start_addr, pgoff = next((int(l.split("-")[0], 16), int(l.split()[2], 16))
+                                     for l in f if l.rstrip().endswith(exe) and " r-xp " in l)
+        vaddr, size, name = next(f for f in functions(exe) if f[2] == "main")
+        addr = start_addr + offset(exe, vaddr) - pgoff
+        done = ebolt("resolve", "-p", program.pid, f"{addr:x}", "1")
+        lines = done.stdout.decode().splitlines()
+        check(lines[0].startswith(f"{addr:x} vaddr={vaddr:#x} main+0x0 "
+                                  f"mapping={start_addr:#x}-"), lines[0])
+        check(lines[0].endswith(f" off={offset(exe, vaddr):#x} dso={exe}"), lines[0])
+        equal(lines[1], "1 unresolved: no mapping covers the address", "address 1")
+        equal(done.returncode, 1, "exit status")
+    finally:
+        program.end()
+
+
+main()
