@@ -17,14 +17,16 @@ static void close_fd(int *fd)
 
 /* In the child: waits for the release, then becomes the command. Its parent may end before. */
 static void __attribute__((noreturn))
-become(char **argv, const sigset_t *mask, int release, int exec_err)
+become(char **argv, const struct command_env *env, int release, int exec_err)
 {
 	char c;
 	int err;
 
 	if (read(release, &c, 1) != 1)
 		_exit(125);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigaction(SIGPIPE, &env->sigpipe, NULL);
+	sigprocmask(SIG_SETMASK, &env->mask, NULL);
+	setrlimit(RLIMIT_NOFILE, &env->nofile);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(exec_err, &err, sizeof(err)) != sizeof(err))
@@ -32,7 +34,15 @@ become(char **argv, const sigset_t *mask, int release, int exec_err)
 	_exit(127);
 }
 
-int command__fork(struct command *c, char **argv, const sigset_t *mask)
+int command_env__take(struct command_env *env)
+{
+	if (sigprocmask(SIG_SETMASK, NULL, &env->mask) || sigaction(SIGPIPE, NULL, &env->sigpipe) ||
+	    getrlimit(RLIMIT_NOFILE, &env->nofile))
+		return -errno;
+	return 0;
+}
+
+int command__fork(struct command *c, char **argv, const struct command_env *env)
 {
 	int release[2], exec_err[2], err;
 
@@ -48,7 +58,7 @@ int command__fork(struct command *c, char **argv, const sigset_t *mask)
 	if (!c->pid) {
 		close(release[1]);
 		close(exec_err[0]);
-		become(argv, mask, release[0], exec_err[1]);
+		become(argv, env, release[0], exec_err[1]);
 	}
 	err = c->pid < 0 ? -errno : 0;
 	close(release[0]);

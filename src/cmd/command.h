@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct command {
@@ -24,8 +25,18 @@ struct command {
 		.pidfd = -1, .release = -1, .exec_err = -1 \
 	}
 
-/* Forks; the child waits. mask: its signal mask. 0 or a negative errno. */
-int command__fork(struct command *c, char **argv, const sigset_t *mask);
+/* What a command inherits and ebolt changes for itself: the command is to run as without ebolt. */
+struct command_env {
+	sigset_t mask;
+	struct sigaction sigpipe;
+	struct rlimit nofile;
+};
+
+/* Takes what this process has now, before anything is changed. 0 or a negative errno. */
+int command_env__take(struct command_env *env);
+
+/* Forks; the child waits. 0 or a negative errno. */
+int command__fork(struct command *c, char **argv, const struct command_env *env);
 /* Lets it exec. 0, or the negative errno with which exec failed (it is gone then). */
 int command__release(struct command *c);
 /* Ends it by SIGTERM if it still runs, and waits for it. */

@@ -47,7 +47,7 @@ struct recording {
 	int *target_fds; /* a pidfd for each -p process */
 	int nr_targets_alive;
 	bool ended, wrong_usage;
-	sigset_t old_mask;
+	struct command_env env; /* as it was at the start */
 };
 
 static uint64_t now_ns(void)
@@ -88,7 +88,7 @@ static int open_signals(struct recording *r)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, &r->old_mask))
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	/* A closed pipe shows as a failed write, with its message. */
 	signal(SIGPIPE, SIG_IGN);
@@ -98,35 +98,57 @@ static int open_signals(struct recording *r)
 	return watch(r, r->signals, WAKE_SIGNAL, 0);
 }
 
+/* What all of a recording hangs on, and what fails only for want of descriptors or memory. */
+static int open_base(struct recording *r)
+{
+	int err = command_env__take(&r->env);
+
+	if (!err) {
+		r->epoll = epoll_create1(EPOLL_CLOEXEC);
+		err = r->epoll < 0 ? -errno : 0;
+	}
+	if (!err) {
+		r->session = session__new(&r->opts.session);
+		err = r->session ? 0 : -ENOMEM;
+	}
+	if (err)
+		pr_err("cannot begin to record: %s%s", strerror(-err),
+		       err == -EMFILE ? "; raise the limit (ulimit -n)" : "");
+	return err;
+}
+
+static int open_target(struct recording *r, int i)
+{
+	int fd = syscall(SYS_pidfd_open, r->opts.pids[i], 0);
+
+	if (fd < 0)
+		return -errno;
+	r->target_fds[i] = fd;
+	r->nr_targets_alive++;
+	return watch(r, fd, WAKE_TARGET, i);
+}
+
 static int open_targets(struct recording *r)
 {
+	int err = 0;
+
 	r->target_fds = calloc(r->opts.nr_pids + 1, sizeof(*r->target_fds));
 	if (!r->target_fds)
 		return -ENOMEM;
 	for (int i = 0; i < r->opts.nr_pids; i++)
 		r->target_fds[i] = -1;
-	for (int i = 0; i < r->opts.nr_pids; i++) {
-		int fd = syscall(SYS_pidfd_open, r->opts.pids[i], 0);
-
-		if (fd < 0) {
-			int err = -errno;
-
-			/* A thread's id gives EINVAL up to Linux 6.8, then ENOENT. */
-			if (err == -ESRCH)
-				pr_err("-p %d: no such process", r->opts.pids[i]);
-			else if (err == -EINVAL || err == -ENOENT)
-				pr_err("-p %d: a thread, not a process; give its process's id",
-				       r->opts.pids[i]);
-			else
-				pr_err("-p %d: %s", r->opts.pids[i], strerror(-err));
-			return err;
-		}
-		r->target_fds[i] = fd;
-		if (watch(r, fd, WAKE_TARGET, i))
-			return -errno;
-		r->nr_targets_alive++;
+	for (int i = 0; i < r->opts.nr_pids && !err; i++) {
+		err = open_target(r, i);
+		/* A thread's id gives EINVAL up to Linux 6.8, then ENOENT. */
+		if (err == -ESRCH)
+			pr_err("-p %d: no such process", r->opts.pids[i]);
+		else if (err == -EINVAL || err == -ENOENT)
+			pr_err("-p %d: a thread, not a process; give its process's id",
+			       r->opts.pids[i]);
+		else if (err)
+			pr_err("-p %d: %s", r->opts.pids[i], strerror(-err));
 	}
-	return 0;
+	return err;
 }
 
 static void say_lines(const char *text)
@@ -150,10 +172,13 @@ static int open_source(struct recording *r)
 	}
 	say_lines(live__notes(r->source));
 	err = watch(r, r->source->ops->fd(r->source), WAKE_SOURCE, 0);
-	if (!err)
-		err = session__read_proc(r->session);
+	if (err) {
+		pr_err("cannot wait for samples: %s", strerror(-err));
+		return err;
+	}
+	err = session__read_proc(r->session);
 	if (err)
-		pr_err("cannot read /proc: %s", strerror(-err));
+		pr_err("cannot read /proc: %s; is it mounted?", strerror(-err));
 	/* Programs that were there before have no record. Without them they are "[kernel]". */
 	if (!err && bpf_ksyms__list(r->sink.record, r->sink.ctx))
 		pr_debug("the BPF programs that run already could not be listed");
@@ -164,7 +189,11 @@ static int add_target(struct recording *r, pid_t pid)
 {
 	int err = live__add_target(r->source, pid);
 
-	if (err)
+	if (err == -E2BIG)
+		pr_err("cannot follow process %d: with its descendants these are more processes "
+		       "than can be followed; record all (-a)",
+		       pid);
+	else if (err)
 		pr_err("cannot follow process %d: %s", pid, strerror(-err));
 	return err;
 }
@@ -177,15 +206,18 @@ static int start_targets(struct recording *r)
 		err = add_target(r, r->opts.pids[i]);
 	if (!r->opts.command || err)
 		return err;
-	err = command__fork(&r->command, r->opts.command, &r->old_mask);
+	err = command__fork(&r->command, r->opts.command, &r->env);
 	if (err) {
 		pr_err("cannot run %s: %s", r->opts.command[0], strerror(-err));
 		return err;
 	}
 	if (r->opts.live.targets_only)
 		err = add_target(r, r->command.pid);
-	if (!err)
-		err = watch(r, r->command.pidfd, WAKE_COMMAND, 0);
+	if (err)
+		return err;
+	err = watch(r, r->command.pidfd, WAKE_COMMAND, 0);
+	if (err)
+		pr_err("cannot wait for %s: %s", r->opts.command[0], strerror(-err));
 	return err;
 }
 
@@ -210,6 +242,8 @@ static int start(struct recording *r)
 		err = open_timer(r, WAKE_DURATION, r->opts.duration_ns, false, &r->duration);
 	if (!err)
 		err = open_timer(r, WAKE_TICK, NSEC_PER_SEC, true, &r->tick);
+	if (err)
+		pr_err("cannot set a timer: %s", strerror(-err));
 	if (err || !r->opts.command)
 		return err;
 	err = command__release(&r->command);
@@ -220,14 +254,10 @@ static int start(struct recording *r)
 
 static int open_all(struct recording *r)
 {
-	int err;
+	int err = open_base(r);
 
-	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll < 0)
-		return -errno;
-	r->session = session__new(&r->opts.session);
-	if (!r->session)
-		return -ENOMEM;
+	if (err)
+		return err;
 	r->sink = session__sink(r->session);
 	for (int i = 0; i < r->opts.nr_outputs; i++) {
 		err = session__add_output(r->session, r->opts.outputs[i]);
@@ -237,11 +267,12 @@ static int open_all(struct recording *r)
 		}
 	}
 	err = open_signals(r);
-	if (!err)
-		err = open_targets(r);
-	if (!err)
-		err = open_source(r);
-	return err;
+	if (err) {
+		pr_err("cannot take signals: %s", strerror(-err));
+		return err;
+	}
+	err = open_targets(r);
+	return err ? err : open_source(r);
 }
 
 static int on_wake(struct recording *r, const struct epoll_event *ev)
@@ -258,7 +289,8 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 		break;
 	case WAKE_SIGNAL:
 		/* Taken, or it would be pending when signals are let through again to finish. */
-		r->ended = read(r->signals, &info, sizeof(info)) == sizeof(info);
+		if (read(r->signals, &info, sizeof(info)) == sizeof(info))
+			r->ended = true;
 		break;
 	case WAKE_DURATION:
 	case WAKE_COMMAND:
@@ -266,7 +298,8 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 		break;
 	case WAKE_TARGET:
 		epoll_ctl(r->epoll, EPOLL_CTL_DEL, r->target_fds[ev->data.u64 >> 32], NULL);
-		r->ended = --r->nr_targets_alive == 0;
+		if (--r->nr_targets_alive == 0)
+			r->ended = true;
 		break;
 	}
 	return 0;
@@ -322,7 +355,7 @@ static void restore_signals(struct recording *r)
 
 	while (read(r->signals, &info, sizeof(info)) > 0)
 		;
-	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	sigprocmask(SIG_SETMASK, &r->env.mask, NULL);
 }
 
 static void close_all(struct recording *r)

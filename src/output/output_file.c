@@ -80,7 +80,7 @@ static int open_path(struct output_file *of, const char *path)
 	struct stat st;
 
 	if (!strcmp(path, "-")) {
-		int fd = dup(STDOUT_FILENO);
+		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 
 		return fd < 0 ? -errno : fd;
 	}
