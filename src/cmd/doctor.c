@@ -73,6 +73,11 @@ static void check_kernel(void)
 		say(MISSING, "pid namespace",
 		    "not the initial one; run on the host, or in a container with the host's "
 		    "(--pid=host)");
+	if (why__in_initial_time_ns())
+		say(OK, "time namespace", "the initial one");
+	else
+		say(MISSING, "time namespace",
+		    "not the initial one; run outside of it (nsenter --time=/proc/1/ns/time)");
 }
 
 static void check_capabilities(void)
@@ -196,7 +201,8 @@ static bool cycles_open(bool branches)
 		.branch_sample_type = branches ? PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER
 					       : 0,
 	};
-	_cleanup_close_ int fd = perf_event__open(&attr, -1, 0);
+	/* Of this process, not of a CPU, which might be offline. */
+	_cleanup_close_ int fd = perf_event__open(&attr, 0, -1);
 
 	return fd >= 0;
 }

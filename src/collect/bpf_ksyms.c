@@ -57,7 +57,9 @@ static int read_names(struct texts *t)
 			continue;
 		if (sscanf(line, "%llx %c %511s", &addr, &type, name) != 3 || !addr)
 			continue;
-		err = vec_push(&t->v, (struct text){ .addr = addr, .name = strdup(name) });
+		err = vec_reserve(&t->v, t->v.len + 1);
+		if (!err)
+			vec_push(&t->v, (struct text){ .addr = addr, .name = strdup(name) });
 	}
 	if (t->v.len)
 		qsort(t->v.data, t->v.len, sizeof(*t->v.data), by_addr);

@@ -42,7 +42,8 @@ struct collector {
 
 /*
  * libbpf reports through one function a process. Nothing is printed; the end of it is kept, as the
- * verifier's and libbpf's reasons are all that there is to go by when loading fails.
+ * verifier's and libbpf's reasons are all that there is to go by when loading fails. A message may
+ * be the verifier's whole log, whose reason stands at its end.
  */
 static struct {
 	char text[2048];
@@ -51,21 +52,22 @@ static struct {
 
 static int keep_message(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char line[512];
-	size_t len;
+	const size_t room = sizeof(heard.text) - 1;
+	_cleanup_free_ char *message = level == LIBBPF_DEBUG ? NULL : why__vformat(fmt, ap);
+	const char *end = message;
+	size_t len, cut;
 
-	if (level == LIBBPF_DEBUG)
+	if (!message)
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	len = strlen(line);
-	if (heard.len + len >= sizeof(heard.text)) {
-		size_t cut = heard.len + len + 1 - sizeof(heard.text);
-
-		cut = cut > heard.len ? heard.len : cut;
-		memmove(heard.text, heard.text + cut, heard.len - cut);
-		heard.len -= cut;
+	len = strlen(message);
+	if (len > room) {
+		end += len - room;
+		len = room;
 	}
-	memcpy(heard.text + heard.len, line, len + 1);
+	cut = heard.len + len > room ? heard.len + len - room : 0;
+	memmove(heard.text, heard.text + cut, heard.len - cut);
+	heard.len -= cut;
+	memcpy(heard.text + heard.len, end, len + 1);
 	heard.len += len;
 	return 0;
 }
@@ -84,13 +86,14 @@ static char *why_not_loaded(int err)
 }
 
 /* Where a map of a wanted size can't be had, that is the reason for a failed load. */
-static char *why_no_ring(const struct collector_opts *o)
+static char *why_no_ring(const struct collector *c, const struct collector_opts *o)
 {
 	_cleanup_close_ int fd = -1;
 	int err = -E2BIG;
 
-	if (o->ring_bytes <= RING_BYTES_MAX) {
-		fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "probe", 0, 0, o->ring_bytes, NULL);
+	if (o->ring_bytes <= RING_BYTES_MAX && c->sample) {
+		fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "probe", 0, 0, collector__ring_bytes(c),
+				    NULL);
 		err = -errno;
 	}
 	if (fd >= 0 || (err != -ENOMEM && err != -E2BIG))
@@ -149,8 +152,8 @@ static int attach_tracepoint(struct collector *c, struct bpf_program *prog, cons
 
 	if (id < 0)
 		return id;
-	/* The program runs on every CPU, whichever this event is of. */
-	fd = perf_event__open(&attr, -1, 0);
+	/* The program runs in every process, whichever this event is of. */
+	fd = perf_event__open(&attr, 0, -1);
 	if (fd < 0)
 		return -errno;
 	err = vec_push(&c->fds, fd);
@@ -227,21 +230,36 @@ static int load_targets(struct collector *c, const struct bpf_config *config)
 	return err;
 }
 
+/* CPU numbers may have gaps, so what counts is the highest. */
+static int count_states(size_t *ret)
+{
+	struct cpu_list possible;
+	int err = cpu_list__read(&possible, "possible");
+
+	if (!err && !possible.cpus.len)
+		err = -EINVAL;
+	if (!err)
+		*ret = possible.cpus.data[possible.cpus.len - 1] + 1;
+	cpu_list__done(&possible);
+	return err;
+}
+
 static int open_all(struct collector *c, const struct collector_opts *o, char **ret_why)
 {
 	struct bpf_config config = o->config;
 	long max_stack = why__sysctl("kernel/perf_event_max_stack", REC_STACK_MAX);
-	int cpus = libbpf_num_possible_cpus(), err;
+	int err = count_states(&c->nr_states);
 
-	if (cpus < 0)
-		return cpus;
-	c->nr_states = cpus;
+	if (err) {
+		*ret_why = why__format("/sys/devices/system/cpu/possible: %s", strerror(-err));
+		return err;
+	}
 	config.max_stack = max_stack > 0 && max_stack < REC_STACK_MAX ? max_stack : REC_STACK_MAX;
 	config.task_btf = o->features->has[FEATURE_TASK_BTF];
 	config.idle_switches = o->features->has[FEATURE_IDLE_SWITCHES];
 	err = load_sample(c, o, &config);
 	if (err) {
-		*ret_why = why_no_ring(o);
+		*ret_why = why_no_ring(c, o);
 		if (!*ret_why)
 			*ret_why = why_not_loaded(err);
 		return err;

@@ -156,6 +156,7 @@ enum feature feature__by_name(const char *name)
 int features__probe(struct features *f, const char *const *disabled, const char **ret_unknown)
 {
 	struct features probed = { 0 };
+	libbpf_print_fn_t print;
 
 	for (; disabled && *disabled; disabled++) {
 		enum feature feature = feature__by_name(*disabled);
@@ -166,8 +167,11 @@ int features__probe(struct features *f, const char *const *disabled, const char 
 		}
 		probed.disabled[feature] = true;
 	}
+	/* libbpf would print why a probe fails, which is no error here. */
+	print = libbpf_set_print(NULL);
 	for (int i = 0; i < FEATURES; i++)
 		probed.has[i] = !probed.disabled[i] && feature_infos[i].probe();
+	libbpf_set_print(print);
 	*f = probed;
 	return 0;
 }

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 struct reader {
-	void *control;	     /* two pages: the consumer's position, the producer's */
+	void *control;	     /* the page with the consumer's position */
 	const uint8_t *data; /* the ring, twice in a row, so that no record wraps */
 	size_t bytes;	     /* of the ring */
 	uint64_t pos, end;   /* of this round */

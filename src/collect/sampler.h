@@ -61,7 +61,7 @@ struct sampler {
 
 /*
  * Opens the event on each CPU, disabled. 0, or a negative errno and *ret_why (allocated; what
- * failed, why, the remedy). -EOPNOTSUPP, -ENOENT, ... with ret_why NULL: not wanted.
+ * failed, why, the remedy). -ENOENT, -EOPNOTSUPP or -ENODEV: this machine doesn't have the event.
  */
 int sampler__open(struct sampler *s, const struct sampler_opts *opts, char **ret_why);
 void sampler__done(struct sampler *s);

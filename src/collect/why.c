@@ -13,19 +13,26 @@
 
 #include "base/buf.h"
 
-/* include/linux/proc_ns.h: the inode of /proc/PID/ns/pid in the namespace made at boot. */
-#define PROC_PID_INIT_INO 0xEFFFFFFCU
+/* include/uapi/linux/nsfs.h: the inodes of /proc/PID/ns/pid and time in those made at boot. */
+#define PID_NS_INIT_INO	 0xEFFFFFFCU
+#define TIME_NS_INIT_INO 0xEFFFFFFAU
+
+char *why__vformat(const char *fmt, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
+}
 
 char *why__format(const char *fmt, ...)
 {
 	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = why__vformat(fmt, ap);
 	va_end(ap);
-	return n < 0 ? NULL : text;
+	return text;
 }
 
 static bool read_small(const char *path, char *text, size_t size)
@@ -105,5 +112,13 @@ bool why__in_initial_pid_ns(void)
 {
 	struct stat st;
 
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PROC_PID_INIT_INO;
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT_INO;
+}
+
+bool why__in_initial_time_ns(void)
+{
+	struct stat st;
+
+	/* Kernels without CONFIG_TIME_NS have one only, and no such file. */
+	return stat("/proc/self/ns/time", &st) || st.st_ino == TIME_NS_INIT_INO;
 }

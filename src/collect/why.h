@@ -7,10 +7,12 @@
 #ifndef EBOLT_COLLECT_WHY_H
 #define EBOLT_COLLECT_WHY_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 char *why__format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *why__vformat(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /* A number in /proc/sys; `otherwise` where it can't be read. */
 long why__sysctl(const char *path, long otherwise);
@@ -26,5 +28,8 @@ char *why__permission(const char *what, int err);
 
 /* Whether this process sees the pids that the kernel uses. */
 bool why__in_initial_pid_ns(void);
+
+/* Whether this process's clocks and the start times in its /proc are those that the kernel uses. */
+bool why__in_initial_time_ns(void);
 
 #endif

@@ -445,17 +445,30 @@ static void note_fallbacks(struct live *l)
 	}
 }
 
-static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
+static int check_namespaces(char **ret_why)
 {
-	const char *unknown;
-	int err;
-
 	if (!why__in_initial_pid_ns()) {
 		*ret_why = why__format("this is not the initial pid namespace, so the kernel's "
 				       "process ids can't be told apart here; run on the host, or "
 				       "in a container with the host's pid namespace (--pid=host)");
 		return -EPERM;
 	}
+	if (!why__in_initial_time_ns()) {
+		*ret_why = why__format("this is not the initial time namespace, so the kernel's "
+				       "times can't be compared with those here; run outside of it "
+				       "(nsenter --time=/proc/1/ns/time)");
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
+{
+	const char *unknown;
+	int err = check_namespaces(ret_why);
+
+	if (err)
+		return err;
 	if (features__probe(&l->features, o->disable_features, &unknown)) {
 		*ret_why = why__format("feature %s: unknown; ebolt doctor lists them", unknown);
 		return -EINVAL;

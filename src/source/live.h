@@ -40,7 +40,7 @@ int live__open(const struct live_opts *opts, struct source **ret, char **ret_why
 /* Records this process and, from now on, its children. 0 or a negative errno (-E2BIG: full). */
 int live__add_target(struct source *src, pid_t pid);
 
-/* What is being sampled: "cpu-clock" etc., and how fast; both borrowed from the source. */
+/* What is being sampled: "cpu-clock" etc. */
 const char *live__event_name(const struct source *src);
 bool live__event_is_time_based(const struct source *src); /* cycles or clock: BOLT normalises */
 /* Notes for the user about fallbacks in use, one a line; NULL where there are none. Borrowed. */

@@ -4,10 +4,10 @@
  *
  * A record is stamped first and can be read a little later: the program that samples has to walk
  * stacks in between, and its CPU may lose the processor to another guest. So what was read in a
- *round is complete only up to a time that lies a little before the reading began, the cutoff.
- *Records up to it are handed out in order of time, newer ones are held for the next round. Then a
- *sample finds exactly what was true at its time: no exec or mapping that came after it was applied,
- *however soon the two followed each other.
+ * round is complete only up to a time that lies a little before the reading began, the cutoff.
+ * Records up to it are handed out in order of time, newer ones are held for the next round. Then a
+ * sample finds exactly what was true at its time: no exec or mapping that came after it was
+ *applied, however soon the two followed each other.
  *
  * A record that takes longer than that to appear is handed out late, in the round that finds it.
  * It still finds all that it depends on, since that was in its ring before it was stamped.
