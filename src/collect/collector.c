@@ -72,16 +72,19 @@ static int keep_message(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
-static char *why_not_loaded(int err)
+static char *why_not_loaded(const char *what, int err)
 {
+	/* The verifier says -EACCES, -EINVAL and others, and always why. */
+	bool verifier = strstr(heard.text, "END PROG LOAD LOG");
+
 	if (access(BTF_PATH, R_OK))
-		return why__format("loading the BPF programs: this kernel has no BTF (%s: %s): it "
-				   "must be built with CONFIG_DEBUG_INFO_BTF, as every "
-				   "distribution's since 2021 is",
-				   BTF_PATH, strerror(errno));
-	if (err == -EPERM || err == -EACCES)
-		return why__permission("loading the BPF programs", err);
-	return why__format("loading the BPF programs: %s; libbpf says:\n%s", strerror(-err),
+		return why__format("%s: this kernel has no BTF (%s: %s): it must be built with "
+				   "CONFIG_DEBUG_INFO_BTF, as every distribution's since 2021 is",
+				   what, BTF_PATH, strerror(errno));
+	if ((err == -EPERM || err == -EACCES) && !verifier)
+		return why__permission(what, err);
+	return why__format("%s: %s%s; libbpf says:\n%s", what, strerror(-err),
+			   verifier ? ": this kernel's verifier refuses a program" : "",
 			   heard.text);
 }
 
@@ -261,7 +264,7 @@ static int open_all(struct collector *c, const struct collector_opts *o, char **
 	if (err) {
 		*ret_why = why_no_ring(c, o);
 		if (!*ret_why)
-			*ret_why = why_not_loaded(err);
+			*ret_why = why_not_loaded("loading the BPF programs", err);
 		return err;
 	}
 	err = map_states(c);
@@ -274,10 +277,7 @@ static int open_all(struct collector *c, const struct collector_opts *o, char **
 		return 0;
 	err = load_targets(c, &config);
 	if (err)
-		*ret_why = err == -EPERM || err == -EACCES
-				   ? why__permission("following child processes", err)
-				   : why__format("following child processes: %s; libbpf says:\n%s",
-						 strerror(-err), heard.text);
+		*ret_why = why_not_loaded("following child processes", err);
 	return err;
 }
 
