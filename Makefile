@@ -115,8 +115,9 @@ WL_LIB     := $(patsubst tests/workloads/lib/%.c,$(W)/lib%.so,$(wildcard tests/w
 $(W)/mix $(W)/branchy: WL_LD := -fuse-ld=lld -Wl,--emit-relocs
 # BOLT leaves functions alone whose jump tables it doesn't recognise.
 $(W)/branchy: WL_LD += -fno-jump-tables
-$(W)/plt: $(WL_LIB)
+$(W)/plt $(W)/moved: $(WL_LIB)
 $(W)/plt: WL_LD := -L$(W) -lcallee -Wl,-rpath,'$$ORIGIN' -Wl,-z,lazy
+$(W)/moved: WL_LD := -L$(W) -lmoved -Wl,-rpath,'$$ORIGIN' -ldl
 
 $(W)/%: tests/workloads/%.c tests/workloads/workload.h
 	$(call msg,WORKLOAD,$@)

@@ -146,8 +146,8 @@ static void resolve_addr(struct resolver *r, const char *text, uint64_t addr)
 		explain__off(r->elf, r->symtab, off, d->mapped, d->nr_mapped, &ex);
 	print_result(r, text, &ex);
 	printf(" mapping=0x%" PRIx64 "-0x%" PRIx64 " pgoff=0x%" PRIx64 " off=0x%" PRIx64
-	       " dso=%s\n",
-	       m->start, m->end, m->pgoff, off, d->path);
+	       "%s dso=%s\n",
+	       m->start, m->end, m->pgoff, off, m->moved ? " moved" : "", d->path);
 	if (r->verbose)
 		printf("  off:     0x%" PRIx64 " - 0x%" PRIx64 " + 0x%" PRIx64 " = 0x%" PRIx64 "\n",
 		       addr, m->start, m->pgoff, off);

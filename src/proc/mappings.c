@@ -23,6 +23,13 @@ static size_t first_after(const struct process *p, uint64_t addr)
 	return lo;
 }
 
+const struct mapping *process__next(const struct process *p, uint64_t addr)
+{
+	size_t i = first_after(p, addr);
+
+	return i < p->maps.len ? &p->maps.data[i] : NULL;
+}
+
 const struct mapping *process__lookup(const struct process *p, uint64_t addr)
 {
 	size_t i = first_after(p, addr);
@@ -34,6 +41,14 @@ static void move_start(struct mapping *m, uint64_t start)
 {
 	m->pgoff += start - m->start;
 	m->start = start;
+}
+
+void mappings__clip(struct mapping *m, uint64_t start, uint64_t end)
+{
+	if (m->start < start)
+		move_start(m, start);
+	if (m->end > end)
+		m->end = end;
 }
 
 /* Makes room: nothing overlaps [start, end) afterwards. Returns the index to insert at. */

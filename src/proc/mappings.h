@@ -7,6 +7,10 @@
 
 /* Adds a mapping over whatever it overlaps. 0, -E2BIG or -ENOMEM, and then nothing changed. */
 int mappings__cover(struct process *p, const struct mapping *m);
+/* Cuts off what lies outside [start, end), which it overlaps. */
+void mappings__clip(struct mapping *m, uint64_t start, uint64_t end);
+/* The first mapping that ends after addr, or NULL. Borrowed until the next change. */
+const struct mapping *process__next(const struct process *p, uint64_t addr);
 /* Is exactly this mapping there? */
 bool mappings__has(const struct process *p, const struct mapping *m);
 /* Replaces to's mappings by a copy of from's. 0, -E2BIG or -ENOMEM. */

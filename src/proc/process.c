@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "object/proc_maps.h"
 #include "proc/mappings.h"
+#include "proc/moved_text.h"
 
 #define NSEC_PER_SEC  1000000000ull
 #define MAPS_TEXT_MAX (256u << 20)
@@ -185,6 +186,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 {
 	struct proc_maps_entry e;
 	struct proc_maps pm;
+	unsigned int tries = 0;
 	struct buf text;
 	char path[48];
 	int err;
@@ -208,7 +210,17 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 		/* [vsyscall] lies in the kernel half and is known by its address. */
 		if (!e.x || e.start >> 63)
 			continue;
-		if (classify(t, &s, &m) || mappings__cover(into, &m))
+		if (classify(t, &s, &m)) {
+			t->stats.maps_dropped++;
+			continue;
+		}
+		if (m.kind == MAPPING_ANON && tries++ < MOVED_TEXT_TRIES &&
+		    moved_text__find(t->dsos, pid, text.data, text.len, m.start, m.end, &m.dso,
+				     &m.pgoff)) {
+			m.kind = MAPPING_FILE;
+			m.moved = true;
+		}
+		if (mappings__cover(into, &m))
 			t->stats.maps_dropped++;
 	}
 	buf__done(&text);
@@ -276,6 +288,38 @@ static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 	return ret->end > ret->start && !(ret->start >> 63);
 }
 
+/*
+ * Anonymous memory over file mappings: the parts that hold the files' text are still theirs. That a
+ * library was unmapped here before, and this is something else, is told by the bytes.
+ */
+static void cover_by_anon(struct process_table *t, struct process *p, const struct mapping *anon)
+{
+	struct process was = { 0 };
+	uint64_t at = anon->start;
+	const struct mapping *m;
+
+	vec_init(&was.maps, PROCESS_MAPS_MAX);
+	if (mappings__copy(&was, p) || mappings__cover(p, anon)) {
+		t->stats.maps_dropped++;
+		vec_done(&was.maps);
+		return;
+	}
+	for (; (m = process__next(&was, at)) && m->start < anon->end; at = m->end) {
+		struct mapping part = *m;
+
+		if (part.kind != MAPPING_FILE)
+			continue;
+		mappings__clip(&part, anon->start, anon->end);
+		if (!part.moved && !moved_text__is(t->dsos, part.dso, part.pgoff, p->pid,
+						   part.start, part.end - part.start))
+			continue;
+		part.moved = true;
+		if (mappings__cover(p, &part))
+			t->stats.maps_dropped++;
+	}
+	vec_done(&was.maps);
+}
+
 static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 {
 	struct process *p = known(t, r->pid);
@@ -295,7 +339,9 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 	/* W^X runtimes report the same mapping again and again. */
 	if (mappings__has(p, &m))
 		return;
-	if (mappings__cover(p, &m))
+	if (m.kind == MAPPING_ANON)
+		cover_by_anon(t, p, &m);
+	else if (mappings__cover(p, &m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
 }

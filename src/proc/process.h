@@ -35,6 +35,7 @@ struct mapping {
 	uint64_t pgoff;	     /* bytes; offset in the file of start */
 	uint32_t dso;
 	uint8_t kind;
+	bool moved; /* MAPPING_FILE: the file's text, in anonymous memory (proc/moved_text.h) */
 };
 
 struct process {

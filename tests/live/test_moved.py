@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Text in anonymous memory: the file's own, moved there, keeps its names; a JIT's has none."""
+
+from ebolt_test import *
+
+HZ = 997
+
+
+def recorded(how, attach):
+    out = tempdir() + "/m.folded"
+    if attach:
+        program = Workload("moved", 60, how)
+        program.wait_line("out", rb"^moved$")
+        ledger = Recording("-F", HZ, "-d", 1, "-p", program.pid, "-o", out).finish()
+        done = ebolt("resolve", "-p", program.pid, *(f"{a:x}" for a in anonymous(program.pid)))
+        program.end()
+    else:
+        ledger = Recording("-F", HZ, "-o", out, "--", workload("moved"), 1, how,
+                           ready=False).finish()
+        done = None
+    return leaves(folded(out, ledger)), done
+
+
+def anonymous(pid):
+    """Where a process's executable anonymous mappings start."""
+    with open(f"/proc/{pid}/maps") as f:
+        return [int(m[1], 16) for m in (re.match(r"([0-9a-f]+)-\S+ ..x. \S+ 00:00 0\s*$", line)
+                                        for line in f) if m]
+
+
+def moved(how, attach):
+    found, resolved = recorded(how, attach)
+    named, anon = found.get(b"burn_moved", 0), found.get(b"[anon]", 0)
+    # All but the start of the process: at most a twentieth of a second of one.
+    check(named > 100 and named > 0.95 * sum(found.values()), f"{how}: {found}")
+    equal(anon, 0, f"{how}: samples in anonymous memory")
+    if resolved:
+        check(b" moved dso=" in resolved.stdout, f"resolve says nothing of it: {resolved.stdout}")
+
+
+@case
+def copied_text_keeps_its_names():
+    moved("copy", False)
+
+
+@case
+def text_moved_by_mremap_keeps_its_names():
+    moved("mremap", False)
+
+
+@case
+def copied_before_attaching():
+    moved("copy", True)
+
+
+@case
+def moved_by_mremap_before_attaching():
+    moved("mremap", True)
+
+
+def jit(attach):
+    found, resolved = recorded("jit", attach)
+    check(found.get(b"[anon]", 0) > 0.95 * sum(found.values()), f"{found}")
+    check(not any(b"callee" in name for name in found), f"credited to what was unmapped: {found}")
+    if resolved:
+        check(b"executable anonymous memory" in resolved.stdout, resolved.stdout)
+
+
+@case
+def code_where_a_library_was_is_not_the_librarys():
+    jit(False)
+
+
+@case
+def code_where_a_library_was_before_attaching():
+    jit(True)
+
+
+main()
