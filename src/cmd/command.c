@@ -25,6 +25,8 @@ become(char **argv, const struct command_env *env, int release, int exec_err)
 	if (read(release, &c, 1) != 1)
 		_exit(125);
 	sigaction(SIGPIPE, &env->sigpipe, NULL);
+	sigaction(SIGXFSZ, &env->sigxfsz, NULL);
+	sigaction(SIGCHLD, &env->sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &env->mask, NULL);
 	setrlimit(RLIMIT_NOFILE, &env->nofile);
 	execvp(argv[0], argv);
@@ -37,6 +39,7 @@ become(char **argv, const struct command_env *env, int release, int exec_err)
 int command_env__take(struct command_env *env)
 {
 	if (sigprocmask(SIG_SETMASK, NULL, &env->mask) || sigaction(SIGPIPE, NULL, &env->sigpipe) ||
+	    sigaction(SIGXFSZ, NULL, &env->sigxfsz) || sigaction(SIGCHLD, NULL, &env->sigchld) ||
 	    getrlimit(RLIMIT_NOFILE, &env->nofile))
 		return -errno;
 	return 0;
@@ -102,17 +105,18 @@ int command__release(struct command *c)
 	return -err;
 }
 
-void command__end(struct command *c)
+bool command__has_ended(struct command *c)
 {
-	if (!c->pid || c->reaped)
-		return;
-	/* Not yet waited for, so the pid is still its own. */
-	if (waitpid(c->pid, &c->status, WNOHANG) == c->pid) {
+	if (c->pid && !c->reaped && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
 		c->reaped = true;
-		return;
-	}
-	kill(c->pid, SIGTERM);
-	reap(c);
+	return !c->pid || c->reaped;
+}
+
+void command__signal(struct command *c, int sig)
+{
+	/* Not yet waited for, so the pid is still its own. */
+	if (!command__has_ended(c))
+		kill(c->pid, sig);
 }
 
 int command__exit_status(const struct command *c)

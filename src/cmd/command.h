@@ -28,7 +28,7 @@ struct command {
 /* What a command inherits and ebolt changes for itself: the command is to run as without ebolt. */
 struct command_env {
 	sigset_t mask;
-	struct sigaction sigpipe;
+	struct sigaction sigpipe, sigxfsz, sigchld;
 	struct rlimit nofile;
 };
 
@@ -39,8 +39,10 @@ int command_env__take(struct command_env *env);
 int command__fork(struct command *c, char **argv, const struct command_env *env);
 /* Lets it exec. 0, or the negative errno with which exec failed (it is gone then). */
 int command__release(struct command *c);
-/* Ends it by SIGTERM if it still runs, and waits for it. */
-void command__end(struct command *c);
+/* Whether it has ended, or none was started. Doesn't wait. */
+bool command__has_ended(struct command *c);
+/* Sends it a signal, if it hasn't ended. */
+void command__signal(struct command *c, int sig);
 /* Its exit status as a shell gives it: the code, or 128 + the signal. After its end. */
 int command__exit_status(const struct command *c);
 void command__done(struct command *c);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,9 @@
 #include "source/live.h"
 
 #define NSEC_PER_SEC 1000000000ull
+
+/* How long a command may take to end before it is said that it is waited for. */
+#define PATIENCE_MS 2000
 
 enum wake {
 	WAKE_SOURCE,
@@ -79,19 +83,28 @@ static int open_timer(struct recording *r, enum wake wake, uint64_t ns, bool rep
 	return watch(r, *ret_fd, wake, 0);
 }
 
-/* Ending signals come through a descriptor: nothing is interrupted half-way. */
+/*
+ * Ending signals come through a descriptor: nothing is interrupted half-way. They stay blocked to
+ * the last, since timeout(1) and terminals send the one that ends a recording more than once.
+ */
 static int open_signals(struct recording *r)
 {
+	struct sigaction hangup;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	/* Under nohup(1) it is ignored, and has no meaning then. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	/* A closed pipe shows as a failed write, with its message. */
+	/* A closed pipe and a file's limit show as a failed write, with its message. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* Where it is ignored the kernel keeps no exit status. */
+	signal(SIGCHLD, SIG_DFL);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signals < 0)
 		return -errno;
@@ -288,7 +301,7 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 			session__tick(r->session, now_ns());
 		break;
 	case WAKE_SIGNAL:
-		/* Taken, or it would be pending when signals are let through again to finish. */
+		/* Taken, or the wait for the command would find it again. */
 		if (read(r->signals, &info, sizeof(info)) == sizeof(info))
 			r->ended = true;
 		break;
@@ -345,17 +358,45 @@ static int finish(struct recording *r)
 	return err ? err : stop_err;
 }
 
-/*
- * Signals are let through again only when all outputs are written: timeout(1) and terminals send
- * the one that ended the recording more than once. What came until now has been heeded.
- */
-static void restore_signals(struct recording *r)
+static bool take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
+	bool any = false;
 
-	while (read(r->signals, &info, sizeof(info)) > 0)
-		;
-	sigprocmask(SIG_SETMASK, &r->env.mask, NULL);
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+		any = true;
+	return any;
+}
+
+/*
+ * A command that still runs is told to end, and waited for, since its status is to be ours. It may
+ * have much to do upon SIGTERM, or ignore it: that is said, and a further signal kills it.
+ */
+static void end_command(struct recording *r)
+{
+	struct pollfd fds[] = {
+		{ .fd = r->command.pidfd, .events = POLLIN },
+		{ .fd = r->signals, .events = POLLIN },
+	};
+	bool said = false;
+
+	command__signal(&r->command, SIGTERM);
+	/* A stopped one takes no other signal. */
+	command__signal(&r->command, SIGCONT);
+	while (!command__has_ended(&r->command)) {
+		int n = poll(fds, said ? 2 : 1, said ? -1 : PATIENCE_MS);
+
+		if (said && fds[1].revents && take_signals(r))
+			command__signal(&r->command, SIGKILL);
+		if (n || said)
+			continue;
+		/* Those that came until now ended the recording. */
+		take_signals(r);
+		pr_warn("waiting for %s (process %d), which has not ended upon SIGTERM; "
+			"interrupt once more to kill it",
+			r->opts.command[0], r->command.pid);
+		said = true;
+	}
 }
 
 static void close_all(struct recording *r)
@@ -394,8 +435,7 @@ int cmd_record(int argc, char **argv)
 		pr_err("the recording ended early: %s", strerror(-err));
 	if (finish(&r))
 		err = -EIO;
-	restore_signals(&r);
-	command__end(&r.command);
+	end_command(&r);
 	session__print_ledger(r.session);
 	status = err ? EXIT_FAILED : r.opts.command ? command__exit_status(&r.command) : EXIT_OK;
 	close_all(&r);

@@ -5,6 +5,8 @@ What goes wrong is told before sampling starts, where it can be known: a message
 thing, on standard error; status 2 for wrong usage, 1 for the rest; and no file left behind.
 """
 
+import resource
+
 from ebolt_test import *
 
 
@@ -169,6 +171,17 @@ def another_user_is_told_what_is_missing():
                                           "--clear-groups"])
     check("CAP_" in text or "sudo" in text, "a remedy")
     equal(os.listdir(out), [], "files")
+
+
+@case
+def a_file_size_limit_is_told():
+    d = tempdir()
+    recording = Recording("-o", d + "/a.folded", "-F", 997, "--", workload("busy"), 0.3,
+                          ready=False, preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_FSIZE, (16, 16)))
+    recording.finish(status=1)
+    check("a.folded: cannot write: File too large" in recording.err, recording.err)
+    equal(os.listdir(d), [], "files left")
 
 
 @case

@@ -146,6 +146,55 @@ def the_commands_signal_is_passed_on():
 
 
 @case
+def a_stopped_command_is_ended_too():
+    d = tempdir()
+    status = 128 + signal.SIGTERM
+    record("-d", 1, "-o", d + "/a.folded", "--", "/bin/sh", "-c", "kill -STOP $$", status=status)
+
+
+@case
+def a_command_that_goes_on_is_said_and_killed_upon_another_signal():
+    d = tempdir()
+    recording = Recording("-d", 1, "-o", d + "/a.folded", "--", "/bin/sh", "-c",
+                          "trap '' TERM; while :; do sleep 1; done")
+    recording.wait_line("err", rb"waiting for /bin/sh \(process \d+\)")
+    check(os.path.exists(d + "/a.folded"), "the output is there before the command ends")
+    recording.stop(status=128 + signal.SIGKILL)
+
+
+@case
+def the_status_is_known_also_where_children_are_ignored():
+    d = tempdir()
+    record("-o", d + "/a.folded", "--", "/bin/sh", "-c", "exit 7", status=7,
+           preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+
+
+@case
+def under_nohup_a_hangup_ends_nothing():
+    d = tempdir()
+    recording = Recording("-a", "-o", d + "/a.folded",
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    recording.signal(signal.SIGHUP)
+    time.sleep(0.5)  # in which it would end
+    equal(recording.popen.poll(), None, "exit status after the hangup")
+    recording.stop()
+
+
+@case
+def a_signal_at_any_moment_leaves_whole_outputs_and_a_ledger():
+    for i in range(8):
+        d = tempdir()
+        recording = Recording("-a", "-F", 997, "-o", d + "/a.folded")
+        for _ in range(30):
+            if recording.popen.poll() is None:
+                recording.signal(random.choice((signal.SIGINT, signal.SIGTERM)))
+            time.sleep(random.uniform(0, 0.01))
+        ledger = recording.finish()
+        if ledger.aggregated:
+            folded(d + "/a.folded", ledger)
+
+
+@case
 def a_command_that_does_not_exist_is_told():
     for argv, status in ((["/nonexistent/program"], 127), (["/etc/passwd"], 126)):
         d = tempdir()
