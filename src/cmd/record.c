@@ -198,16 +198,18 @@ static int open_source(struct recording *r)
 	return err;
 }
 
-static int add_target(struct recording *r, pid_t pid)
+static int add_targets(struct recording *r, const pid_t *pids, size_t nr)
 {
-	int err = live__add_target(r->source, pid);
+	pid_t failed;
+	int err = live__add_targets(r->source, pids, nr, &failed);
 
 	if (err == -E2BIG)
-		pr_err("cannot follow process %d: with its descendants these are more processes "
-		       "than can be followed; record all (-a)",
-		       pid);
+		pr_err("with their descendants these are more processes than can be followed; "
+		       "record all (-a)");
+	else if (err && failed)
+		pr_err("cannot follow process %d: %s", failed, strerror(-err));
 	else if (err)
-		pr_err("cannot follow process %d: %s", pid, strerror(-err));
+		pr_err("cannot follow the children of what is recorded: %s", strerror(-err));
 	return err;
 }
 
@@ -215,8 +217,8 @@ static int start_targets(struct recording *r)
 {
 	int err = 0;
 
-	for (int i = 0; i < r->opts.nr_pids && !err; i++)
-		err = add_target(r, r->opts.pids[i]);
+	if (r->opts.nr_pids)
+		err = add_targets(r, r->opts.pids, r->opts.nr_pids);
 	if (!r->opts.command || err)
 		return err;
 	err = command__fork(&r->command, r->opts.command, &r->env);
@@ -225,7 +227,7 @@ static int start_targets(struct recording *r)
 		return err;
 	}
 	if (r->opts.live.targets_only)
-		err = add_target(r, r->command.pid);
+		err = add_targets(r, &r->command.pid, 1);
 	if (err)
 		return err;
 	err = watch(r, r->command.pidfd, WAKE_COMMAND, 0);

@@ -94,17 +94,36 @@ static int scan(struct collector *c)
 	return added;
 }
 
-int targets__add(struct collector *c, pid_t pid)
+static int add_one(struct collector *c, pid_t pid)
 {
 	struct stat_facts facts;
 	int err = read_stat(pid, &facts);
 
-	if (!err)
-		err = add_checked(c, pid, &facts);
-	if (err)
-		return err;
+	return err ? err : add_checked(c, pid, &facts);
+}
+
+int targets__add_all(struct collector *c, const pid_t *pids, size_t nr, pid_t *ret_failed)
+{
+	int err;
+
+	for (size_t i = 0; i < nr; i++) {
+		err = add_one(c, pids[i]);
+		if (err) {
+			*ret_failed = pids[i];
+			return err;
+		}
+	}
+	/* One scan for all: each reads every process's parent. */
 	do {
 		err = scan(c);
 	} while (err > 0);
+	*ret_failed = 0;
 	return err;
+}
+
+int targets__add(struct collector *c, pid_t pid)
+{
+	pid_t failed;
+
+	return targets__add_all(c, &pid, 1, &failed);
 }

@@ -512,9 +512,9 @@ int live__open(const struct live_opts *opts, struct source **ret, char **ret_why
 	return 0;
 }
 
-int live__add_target(struct source *src, pid_t pid)
+int live__add_targets(struct source *src, const pid_t *pids, size_t nr, pid_t *ret_failed)
 {
-	return targets__add(((struct live *)src)->collector, pid);
+	return targets__add_all(((struct live *)src)->collector, pids, nr, ret_failed);
 }
 
 const char *live__event_name(const struct source *src)

@@ -3,8 +3,8 @@
  * The live source: sampling by BPF, task records from the perf side-band.
  *
  * Order of use: live__open() loads everything and attaches the task sources (task records are
- * kept from here on); the caller reads /proc for what already runs; live__add_target() for each
- * process to record; ops->start() begins sampling; ops->dispatch() whenever ops->fd() is
+ * kept from here on); the caller reads /proc for what already runs; live__add_targets()
+ * for the processes to record; ops->start() begins sampling; ops->dispatch() whenever ops->fd() is
  * readable; ops->stop(); ops->free().
  */
 #ifndef EBOLT_SOURCE_LIVE_H
@@ -23,7 +23,7 @@ struct live_opts {
 	uint64_t freq;	   /* Hz; used when period is 0 */
 	uint64_t period;   /* events a sample; 0: by freq */
 	const char *cpus;  /* a list such as "0-3,8"; NULL: all online */
-	bool targets_only; /* only processes given by live__add_target and their children */
+	bool targets_only; /* only what live__add_targets names, and children */
 	bool no_kernel;	   /* samples in kernel mode are filtered, no kernel frames */
 	bool no_user;	   /* samples in user mode are filtered, no user frames */
 	bool include_idle; /* sample the idle tasks too */
@@ -37,8 +37,11 @@ struct live_opts {
  */
 int live__open(const struct live_opts *opts, struct source **ret, char **ret_why);
 
-/* Records this process and, from now on, its children. 0 or a negative errno (-E2BIG: full). */
-int live__add_target(struct source *src, pid_t pid);
+/*
+ * Records these processes, their children, and those to come. 0 or a negative errno (-E2BIG: full);
+ * *ret_failed, then: of which process, or 0.
+ */
+int live__add_targets(struct source *src, const pid_t *pids, size_t nr, pid_t *ret_failed);
 
 /* What is being sampled: "cpu-clock" etc. */
 const char *live__event_name(const struct source *src);

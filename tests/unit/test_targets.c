@@ -224,10 +224,19 @@ static void test_exec_by_thread(void **state)
 static void test_no_such_process(void **state)
 {
 	struct fixture f;
+	pid_t failed;
 
 	setup(&f, classic);
 	assert_int_equal(targets__add(f.collector, 0x7ffffff), -ESRCH);
 	assert_false(collector__is_target(f.collector, 0x7ffffff));
+	assert_int_equal(
+		targets__add_all(f.collector, (pid_t[]){ f.helper, 0x7ffffff }, 2, &failed),
+		-ESRCH);
+	assert_int_equal(failed, 0x7ffffff);
+	assert_int_equal(targets__add_all(f.collector, (pid_t[]){ getpid(), f.helper }, 2, &failed),
+			 0);
+	assert_true(collector__is_target(f.collector, getpid()));
+	assert_true(collector__is_target(f.collector, f.helper));
 	teardown(&f);
 }
 
