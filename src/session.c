@@ -335,12 +335,27 @@ static int write_output(struct output *o, const struct output_input *in)
 	return 0;
 }
 
+static void say_trouble(const struct names_trouble *t)
+{
+	if (t->reason == NAME_AMBIGUOUS)
+		pr_warn("%s: %" PRIu64 " addresses without a name: offset 0x%" PRIx64
+			" is claimed by two executable segments, vaddr 0x%" PRIx64
+			" and 0x%" PRIx64,
+			t->path, t->frames, t->off, t->load[0].vaddr, t->load[1].vaddr);
+	else
+		pr_debug("%s: %" PRIu64 " addresses without a name: no executable segment holds "
+			 "offset 0x%" PRIx64,
+			 t->path, t->frames, t->off);
+}
+
 static void say_unresolved(const struct names *names)
 {
 	for (int r = NAME_SYMBOL + 1; r < NAME_REASONS; r++)
 		if (names->frames_by_reason[r])
 			pr_debug("%" PRIu64 " distinct frames without a name: %s",
 				 names->frames_by_reason[r], name_reason__text(r));
+	vec_for_each(&names->troubles, t)
+		say_trouble(t);
 }
 
 static void say_stats(const struct session *s)

@@ -80,12 +80,22 @@ static void print_result(struct resolver *r, const char *text, const struct expl
 	}
 }
 
+static void print_segment(const struct elf_load *l)
+{
+	printf("  segment: offset 0x%" PRIx64 " + 0x%" PRIx64 ", vaddr 0x%" PRIx64 "\n", l->off,
+	       l->filesz, l->vaddr);
+}
+
 static void print_steps(const struct resolver *r, const struct explanation *ex, uint64_t off)
 {
-	if (!r->verbose || (ex->reason != NAME_SYMBOL && ex->reason != NAME_NO_SYMBOL))
+	if (!r->verbose || (ex->reason != NAME_SYMBOL && ex->reason != NAME_NO_SYMBOL &&
+			    ex->reason != NAME_AMBIGUOUS))
 		return;
-	printf("  segment: offset 0x%" PRIx64 " + 0x%" PRIx64 ", vaddr 0x%" PRIx64 "\n",
-	       ex->load.off, ex->load.filesz, ex->load.vaddr);
+	print_segment(&ex->load);
+	if (ex->reason == NAME_AMBIGUOUS) {
+		print_segment(&ex->other);
+		return;
+	}
 	printf("  vaddr:   0x%" PRIx64 " - 0x%" PRIx64 " + 0x%" PRIx64 " = 0x%" PRIx64 "\n", off,
 	       ex->load.off, ex->load.vaddr, ex->vaddr);
 	if (ex->reason == NAME_SYMBOL)

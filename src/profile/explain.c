@@ -21,17 +21,29 @@ const char *name_reason__text(enum name_reason reason)
 	return reason_texts[reason];
 }
 
-/* The segment that turns off into vaddr. */
-static struct elf_load load_of(const struct elf_file *ef, uint64_t off, uint64_t vaddr)
+/* The n-th executable segment that claims off. */
+static struct elf_load claimant(const struct elf_file *ef, uint64_t off, size_t n)
 {
 	size_t nr;
 	const struct elf_load *loads = elf_file__loads(ef, &nr);
 
 	for (size_t i = 0; i < nr; i++)
 		if (loads[i].exec && off >= loads[i].off && off - loads[i].off < loads[i].filesz &&
-		    off - loads[i].off + loads[i].vaddr == vaddr)
+		    !n--)
 			return loads[i];
 	return (struct elf_load){ 0 };
+}
+
+/* The one that turns off into vaddr. */
+static struct elf_load load_of(const struct elf_file *ef, uint64_t off, uint64_t vaddr)
+{
+	struct elf_load l;
+	size_t n = 0;
+
+	do {
+		l = claimant(ef, off, n++);
+	} while (l.filesz && off - l.off + l.vaddr != vaddr);
+	return l;
 }
 
 void explain__off(const struct elf_file *ef, const struct symtab *st, uint64_t off,
@@ -43,6 +55,8 @@ void explain__off(const struct elf_file *ef, const struct symtab *st, uint64_t o
 	err = elf_file__off_to_vaddr(ef, off, mapped, nr_mapped, &ret->vaddr);
 	if (err) {
 		ret->reason = err == -ENOTUNIQ ? NAME_AMBIGUOUS : NAME_NO_SEGMENT;
+		ret->load = claimant(ef, off, 0);
+		ret->other = claimant(ef, off, 1);
 		return;
 	}
 	ret->load = load_of(ef, off, ret->vaddr);

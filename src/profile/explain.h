@@ -30,10 +30,11 @@ enum name_reason {
 const char *name_reason__text(enum name_reason reason);
 
 struct explanation {
-	uint8_t reason;	      /* enum name_reason: how far it went */
-	uint64_t vaddr;	      /* from NAME_NO_SYMBOL on */
-	struct elf_load load; /* the segment that gave it */
-	struct symbol symbol; /* NAME_SYMBOL; its name is borrowed from the table */
+	uint8_t reason;	       /* enum name_reason: how far it went */
+	uint64_t vaddr;	       /* from NAME_NO_SYMBOL on */
+	struct elf_load load;  /* the segment that gave it; NAME_AMBIGUOUS: one that claims off */
+	struct elf_load other; /* NAME_AMBIGUOUS: another */
+	struct symbol symbol;  /* NAME_SYMBOL; its name is borrowed from the table */
 };
 
 /* st: NULL where the file has no symbols. mapped: mappings of the file, or NULL. */

@@ -27,6 +27,7 @@ void names__free(struct names *n)
 	if (!n)
 		return;
 	free(n->of_frame);
+	vec_done(&n->troubles);
 	strtab__free(n->strings);
 	free(n);
 }
@@ -76,6 +77,24 @@ static int open_symbols(const struct dso_table *dsos, uint32_t dso, struct dso_s
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Frames come sorted by DSO, so what is known of this one stands near the end. */
+static void note_trouble(struct names *n, const struct dso *d, uint64_t off,
+			 const struct explanation *ex)
+{
+	for (size_t i = n->troubles.len; i-- > 0 && n->troubles.data[i].path == d->path;) {
+		if (n->troubles.data[i].reason != ex->reason)
+			continue;
+		n->troubles.data[i].frames++;
+		return;
+	}
+	/* Over the maximum it is still counted by its reason. */
+	vec_push(&n->troubles, (struct names_trouble){ .path = d->path,
+						       .reason = ex->reason,
+						       .frames = 1,
+						       .off = off,
+						       .load = { ex->load, ex->other } });
+}
+
 static int name_native(struct names *n, uint32_t i, const struct frame *f, const struct dso *d,
 		       const struct dso_symbols *syms, bool demangle)
 {
@@ -84,6 +103,8 @@ static int name_native(struct names *n, uint32_t i, const struct frame *f, const
 	if (syms->elf)
 		explain__off(syms->elf, syms->symtab, f->off, d->mapped, d->nr_mapped, &ex);
 	n->of_frame[i].reason = ex.reason;
+	if (ex.reason == NAME_NO_SEGMENT || ex.reason == NAME_AMBIGUOUS)
+		note_trouble(n, d, f->off, &ex);
 	return ex.reason == NAME_SYMBOL ? set_symbol(n, i, ex.symbol.name, demangle) : 0;
 }
 
@@ -182,6 +203,7 @@ int names__resolve(const struct profile *p, const struct dso_table *dsos,
 
 	if (n) {
 		n->nr = nr;
+		vec_init(&n->troubles, NAMES_TROUBLES_MAX);
 		n->of_frame = calloc(nr ? nr : 1, sizeof(*n->of_frame));
 		n->strings = strtab__new(NAMES_BYTES_MAX);
 	}

@@ -20,11 +20,23 @@ struct name {
 	bool kernel;
 };
 
+/* A DSO with offsets that no executable segment holds, or more than one. */
+struct names_trouble {
+	const char *path;
+	uint8_t reason;		 /* NAME_NO_SEGMENT or NAME_AMBIGUOUS */
+	uint64_t frames;	 /* distinct frames */
+	uint64_t off;		 /* of the first */
+	struct elf_load load[2]; /* NAME_AMBIGUOUS: two that claim it */
+};
+
+#define NAMES_TROUBLES_MAX 1024
+
 struct names {
 	struct name *of_frame; /* by the frame's index in the profile */
 	size_t nr;
 	struct strtab *strings;
 	uint64_t frames_by_reason[NAME_REASONS]; /* distinct frames */
+	VEC(struct names_trouble) troubles;	 /* each DSO and reason once */
 };
 
 struct resolve_opts {
