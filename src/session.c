@@ -378,6 +378,8 @@ static void fill_ledger(struct session *s, const struct source_counts *counts)
 #define STAT(name, kind, help) l->count[LEDGER_##name] = counts->name;
 #include "../bpf/stats.def"
 #undef STAT
+	l->count[LEDGER_maps_dropped] = s->procs.stats.maps_dropped + s->procs.stats.procs_dropped;
+	l->count[LEDGER_procs_evicted] = s->procs.stats.procs_evicted;
 	l->aggregated = s->profile->samples;
 	if (!ledger__close(l))
 		pr_err("more samples came in than fired: please report this");

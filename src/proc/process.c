@@ -23,6 +23,8 @@
 #define REREADS_PER_SEC 100
 #define REREAD_WAIT_MIN (NSEC_PER_SEC / 20)
 #define REREAD_WAIT_MAX (NSEC_PER_SEC * 60)
+/* How much room is made when the table is full. */
+#define EVICT_SHARE 64
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
 
@@ -36,7 +38,7 @@ static uint64_t now_ns(void)
 
 void process_table__init(struct process_table *t, struct dso_table *dsos)
 {
-	*t = (struct process_table){ .dsos = dsos, .next_version = 1 };
+	*t = (struct process_table){ .dsos = dsos, .next_version = 1, .max_procs = PROCESSES_MAX };
 	vec_init(&t->procs, PROCESSES_MAX);
 	vec_init(&t->free_places, PROCESSES_MAX);
 	vec_init(&t->exited, 2 * PROCESSES_MAX);
@@ -99,11 +101,37 @@ static void drop(struct process_table *t, uint32_t pid)
 	vec_push(&t->free_places, i);
 }
 
+/*
+ * Makes room, one process in EVICT_SHARE at a time: those that have exited, and those that no
+ * sample was of since the hand was last here. Such a process is read from /proc again if one comes.
+ */
+static void evict(struct process_table *t)
+{
+	size_t wanted = t->max_procs / EVICT_SHARE + 1;
+
+	/* Twice around: the first may only have cleared marks. */
+	for (size_t steps = 2 * t->procs.len; steps && wanted; steps--) {
+		struct process *p = t->procs.data[t->hand++ % t->procs.len];
+
+		if (!p)
+			continue;
+		if (p->used && !p->exited_at) {
+			p->used = false;
+			continue;
+		}
+		drop(t, p->pid);
+		t->stats.procs_evicted++;
+		wanted--;
+	}
+}
+
 static struct process *add(struct process_table *t, uint32_t pid)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	uint32_t place;
 
+	if (t->by_pid.len >= t->max_procs)
+		evict(t);
 	if (!p || vec_reserve(&t->free_places, t->procs.len + 1))
 		goto fail;
 	p->pid = pid;
@@ -434,8 +462,10 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 
 	if (p && !p->start_ticks)
 		p->start_ticks = start_ticks;
-	if (p && p->start_ticks == start_ticks)
+	if (p && p->start_ticks == start_ticks) {
+		p->used = true;
 		return p;
+	}
 	/* Unknown, or another process has had this pid: records were lost. */
 	if (read_start_ticks(pid) != start_ticks) {
 		drop(t, pid);

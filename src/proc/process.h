@@ -51,12 +51,14 @@ struct process {
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; 0: lives */
+	bool used;		  /* sampled since the eviction's hand came by */
 };
 
 struct process_stats {
 	uint64_t rereads;	/* of /proc/PID/maps, for an address that nothing covered */
 	uint64_t maps_dropped;	/* mappings over PROCESS_MAPS_MAX, or no memory */
-	uint64_t procs_dropped; /* processes over PROCESSES_MAX, or no memory */
+	uint64_t procs_dropped; /* processes for which there was no memory */
+	uint64_t procs_evicted; /* to make room; read from /proc again when sampled again */
 	uint64_t ignored_old;	/* records older than what was read */
 };
 
@@ -66,6 +68,8 @@ struct process_table {
 	VEC(uint32_t) exited; /* pids to look at when they may be gone */
 	struct hashmap by_pid;
 	struct dso_table *dsos; /* borrowed */
+	size_t max_procs;	/* PROCESSES_MAX, but for tests */
+	size_t hand;		/* of the eviction, an index into procs */
 	uint64_t next_version;
 	uint64_t budget_at, budget; /* rereads that are allowed this second */
 	struct process_stats stats;

@@ -18,6 +18,8 @@ static const struct {
 #define STAT(name_, kind_, help) [LEDGER_##name_] = { #name_, kind_ },
 #include "../../bpf/stats.def"
 #undef STAT
+	[LEDGER_maps_dropped] = { "maps_dropped", TASK },
+	[LEDGER_procs_evicted] = { "procs_evicted", TASK },
 	[LEDGER_no_memory] = { "no_memory", LOST },
 	[LEDGER_bad_record] = { "bad_record", LOST },
 	[LEDGER_unaccounted] = { "unaccounted", LOST },

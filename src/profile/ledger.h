@@ -16,9 +16,11 @@ enum ledger_cause {
 #define STAT(name, kind, help) LEDGER_##name,
 #include "../../bpf/stats.def"
 #undef STAT
-	LEDGER_no_memory,   /* LOST: the profile's bound or memory was reached */
-	LEDGER_bad_record,  /* LOST: a record that makes no sense */
-	LEDGER_unaccounted, /* LOST: fired, and nobody knows where it went: a fault of ours */
+	LEDGER_maps_dropped,  /* TASK: mappings that found no room: their samples are unresolved */
+	LEDGER_procs_evicted, /* TASK: processes forgotten for want of room */
+	LEDGER_no_memory,     /* LOST: the profile's bound or memory was reached */
+	LEDGER_bad_record,    /* LOST: a record that makes no sense */
+	LEDGER_unaccounted,   /* LOST: fired, and nobody knows where it went: a fault of ours */
 	LEDGER_CAUSES,
 };
 

@@ -305,7 +305,7 @@ class Ledger:
     """The ledger line; making one checks that it is the last line and that its identity holds."""
 
     # Named with the causes, but of task records, not of samples.
-    OUTSIDE = ("task_lost", "targets_full")
+    OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted")
 
     def __init__(self, stderr):
         lines = stderr.splitlines()

@@ -303,6 +303,24 @@ static void hostile_comm_doesnt_hide_the_start_time(void **state)
 	prctl(PR_SET_NAME, "test_process");
 }
 
+static void a_full_table_forgets_what_is_not_sampled(void **state)
+{
+	enum { MAX = 256 };
+
+	table.max_procs = MAX;
+	/* PID_A is sampled all along, the rest never. */
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	for (uint32_t i = 0; i < 10 * MAX; i++) {
+		assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+		record_task(REC_FORK, PID_A + 1 + i, PID_A + 1 + i, 1, 12 + i);
+		assert_true(table.by_pid.len <= MAX);
+		assert_true(table.procs.len <= MAX);
+	}
+	assert_in_range(table.stats.procs_evicted, 9 * MAX, 10 * MAX);
+	assert_int_equal(table.stats.procs_dropped, 0);
+}
+
 static void bounded_and_senseless_records(void **state)
 {
 	record_mmap(PID_A, 1, 0x2000, (uint64_t)-0x1000, 77);  /* ends before it starts */
@@ -328,6 +346,7 @@ int main(void)
 		T(ignores_what_was_before_the_reading),
 		T(rereads_at_a_bounded_rate),
 		T(hostile_comm_doesnt_hide_the_start_time),
+		T(a_full_table_forgets_what_is_not_sampled),
 		T(bounded_and_senseless_records),
 	};
 
