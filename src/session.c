@@ -16,7 +16,7 @@
 #include "proc/process.h"
 #include "profile/ledger.h"
 
-#define OUTPUTS_MAX 64
+#define OUTPUTS_MAX 1024
 
 #define VSYSCALL_START 0xffffffffff600000ull /* arch/x86/include/uapi/asm/vsyscall.h */
 #define VSYSCALL_SIZE  0x1000
@@ -104,6 +104,25 @@ static const struct output_format *parse_spec(const char *spec, const char **ret
 	return output_format__by_path(spec);
 }
 
+/* What would be written over that is still wanted. */
+static int check_place(const struct session *s, const struct output *o)
+{
+	const char *binary = s->opts.output.binary;
+
+	vec_for_each(&s->outputs, other) {
+		if (!output_file__is_same(o->file, other->file))
+			continue;
+		pr_err("%s: the same place as %s: give each output its own", o->path, other->path);
+		return -EINVAL;
+	}
+	if (binary && output_file__replaces(o->file, binary)) {
+		pr_err("%s: this is %s, the --binary itself: give the output another name", o->path,
+		       binary);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int session__add_output(struct session *s, const char *spec)
 {
 	struct output o = { 0 };
@@ -134,17 +153,18 @@ int session__add_output(struct session *s, const char *spec)
 		}
 	}
 	err = output_file__open(o.path, &o.file);
+	/* Only what check_place() refuses is wrong usage. */
 	if (err)
-		pr_err("%s: cannot write: %s", o.path, strerror(-err));
-	else
+		pr_err("%s: cannot write: %s%s", o.path, strerror(-err), output_file__remedy(err));
+	err = err == -EINVAL ? -EIO : err ? err : check_place(s, &o);
+	if (!err)
 		err = vec_push(&s->outputs, o);
 	if (err) {
 		output_file__close(o.file);
 		if (o.format->free)
 			o.format->free(o.state);
-		return err == -EINVAL ? -EIO : err;
 	}
-	return 0;
+	return err;
 }
 
 int session__read_proc(struct session *s)
@@ -325,7 +345,8 @@ static int write_output(struct output *o, const struct output_input *in)
 	}
 	err = output_file__commit(o->file);
 	if (err) {
-		pr_err("%s: cannot write: %s; the output was not kept", o->path, strerror(-err));
+		pr_err("%s: cannot write: %s; the output was not kept%s", o->path, strerror(-err),
+		       output_file__remedy(err));
 		return err;
 	}
 	if (!result.samples)

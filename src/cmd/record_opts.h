@@ -11,7 +11,7 @@
 #include "source/live.h"
 
 #define RECORD_PIDS_MAX	    1024
-#define RECORD_OUTPUTS_MAX  64
+#define RECORD_OUTPUTS_MAX  1024
 #define RECORD_FEATURES_MAX 64
 
 struct record_opts {

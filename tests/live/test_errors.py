@@ -174,6 +174,56 @@ def another_user_is_told_what_is_missing():
 
 
 @case
+def outputs_that_spoil_each_other_are_wrong_usage():
+    d = tempdir()
+    os.symlink("a.folded", d + "/link")
+    shutil.copy(workload("busy"), d + "/busy")
+    for outputs in (["a.folded", "./a.folded"], ["folded:-", "folded:/dev/stdout"],
+                    ["a.folded", "folded:link"]):
+        text = fails(["record", "-d", 1, "-o", outputs[0], "-o", outputs[1]], "same place",
+                     status=2, cwd=d)
+        check("recording" not in text, text)
+    fails(["record", "-d", 1, "-o", "fdata:busy", "--binary", "./busy"], "busy.*binary itself",
+          status=2, cwd=d)
+    equal(sorted(os.listdir(d)), ["busy", "link"], "files")
+    with open(d + "/busy", "rb") as f:
+        equal(f.read(4), b"\x7fELF", "the binary")
+
+
+@case
+def what_a_path_leads_to_is_known_before_sampling():
+    d = tempdir()
+    os.symlink("loop.folded", d + "/loop.folded")
+    fails(["record", "-d", 1, "-o", "loop.folded"], "loop.folded: .*symbolic links", cwd=d)
+    fails(["record", "-d", 1, "-o", "x" * 300 + ".folded"], "name too long", cwd=d)
+    fails(["record", "-d", 1, "-o", "loop/a.folded"], "make the directory", cwd=d)
+    with open("/dev/null") as unwritable:
+        done = subprocess.run([EBOLT, "record", "-d", "1", "-o", "folded:-"], stdout=unwritable,
+                              stderr=subprocess.PIPE)
+    equal(done.returncode, 1, "exit status")
+    check(b"-: cannot write" in done.stderr and b"recording" not in done.stderr, done.stderr)
+
+
+@case
+def a_link_to_nowhere_is_followed():
+    d = tempdir()
+    os.mkdir(d + "/sub")
+    os.symlink("sub/new.folded", d + "/a.folded")
+    record("-F", 997, "-o", d + "/a.folded", "--", workload("busy"), 0.2)
+    check(os.path.islink(d + "/a.folded"), "the link was replaced")
+    equal(os.listdir(d + "/sub"), ["new.folded"], "files")
+
+
+@case
+def a_hundred_outputs_of_one_run():
+    d = tempdir()
+    outputs = [x for i in range(100) for x in ("-o", f"{d}/{i}.folded")]
+    ledger = record("-F", 997, *outputs, "--", workload("busy"), 0.2)
+    for i in range(100):
+        folded(f"{d}/{i}.folded", ledger)
+
+
+@case
 def a_file_size_limit_is_told():
     d = tempdir()
     recording = Recording("-o", d + "/a.folded", "-F", 997, "--", workload("busy"), 0.3,
