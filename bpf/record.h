@@ -26,7 +26,7 @@ enum rec_type {
 	REC_FORK,    /* a process (pid != ppid) or a thread (pid == ppid) began */
 	REC_EXIT,    /* a thread ended */
 	REC_KSYMBOL, /* kernel text (BPF program, trampoline, ftrace) appeared or went */
-	REC_LOST,    /* task records were lost before this time: what /proc says is newer */
+	REC_LOST,    /* task records may be missing from this time on, until another */
 };
 
 /* rec_hdr.flags */
@@ -100,6 +100,7 @@ struct rec_ksymbol {
 struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 count; /* at least so many records */
+	__u64 until; /* CLOCK_MONOTONIC, ns: none of a later time */
 };
 
 #endif

@@ -13,7 +13,8 @@
  * record that fits, which may be much later, and counts too few; with PERF_FORMAT_LOST read(2) on
  * the event tells exactly. That is a system call a CPU, so it is made only when a ring was found
  * more than half full, or when a LOST record was, or at the end. Either way the loss goes out as a
- * REC_LOST, upon which /proc is to be read again.
+ * REC_LOST, upon which /proc is to be read again. It happened since the drain before, which is its
+ * time: no sample from then on is to be looked up in what was known till then.
  */
 #include "collect/mmap_sideband.h"
 
@@ -51,6 +52,7 @@ struct sideband {
 	int epoll_fd;
 	size_t ring_bytes;
 	bool lost_count;
+	uint64_t drained_at;			  /* ns; when the last drain began */
 	uint64_t lost_here;			  /* records that came but could not be passed on */
 	struct buf rec;				  /* the record that is being passed on */
 	uint8_t whole[PERF_RECORD_BYTES_MAX + 1]; /* a record that wraps, in one piece */
@@ -165,6 +167,7 @@ int sideband__open(const struct sideband_opts *opts, struct sideband **ret, char
 	sb->ring_bytes = opts->ring_bytes ? opts->ring_bytes
 					  : default_ring_bytes(opts->cpus->cpus.len);
 	sb->lost_count = opts->lost_count;
+	sb->drained_at = now_ns();
 	sb->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sb->epoll_fd < 0)
 		err = -errno;
@@ -212,11 +215,15 @@ struct drain {
 	size_t records;
 };
 
-static void pass_lost(struct drain *d, struct ring *r, uint64_t time, uint64_t total)
+static void pass_lost(struct drain *d, struct ring *r, uint64_t total)
 {
 	struct rec_lost lost = {
-		.hdr = { .type = REC_LOST, .length = sizeof(lost), .time = time, .cpu = r->cpu },
+		.hdr = { .type = REC_LOST,
+			 .length = sizeof(lost),
+			 .time = d->sb->drained_at,
+			 .cpu = r->cpu },
 		.count = total - r->lost,
+		.until = now_ns(),
 	};
 
 	if (total <= r->lost)
@@ -246,8 +253,7 @@ static void pass(struct drain *d, struct ring *r, const void *bytes, size_t len)
 	if (err == -ENOTSUP)
 		return; /* a kind that was not asked for, such as THROTTLE */
 	if (!err && pr.kind == PERF_REC_LOST) {
-		pass_lost(d, r, pr.id.time,
-			  sb->lost_count ? kernel_lost(r) : r->lost + pr.lost.count);
+		pass_lost(d, r, sb->lost_count ? kernel_lost(r) : r->lost + pr.lost.count);
 		return;
 	}
 	buf__clear(&sb->rec);
@@ -289,16 +295,18 @@ static void drain_ring(struct drain *d, struct ring *r)
 	}
 	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
 	if (was_filling && sb->lost_count)
-		pass_lost(d, r, now_ns(), kernel_lost(r));
+		pass_lost(d, r, kernel_lost(r));
 }
 
 size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct rec_hdr *rec),
 		       void *ctx)
 {
 	struct drain d = { .sb = sb, .fn = fn, .ctx = ctx };
+	uint64_t began = now_ns();
 
 	vec_for_each(&sb->rings, r)
 		drain_ring(&d, r);
+	sb->drained_at = began;
 	return d.records;
 }
 

@@ -256,7 +256,7 @@ static int ksymbol_to_rec(const struct perf_record *pr, struct rec_hdr hdr, stru
 int perf_record__to_rec(const struct perf_record *pr, struct buf *out)
 {
 	struct rec_hdr hdr = { .time = pr->id.time, .cpu = pr->id.cpu };
-	struct rec_lost lost = { .hdr = hdr, .count = pr->lost.count };
+	struct rec_lost lost = { .hdr = hdr, .count = pr->lost.count, .until = hdr.time };
 
 	switch (pr->kind) {
 	case PERF_REC_MMAP:

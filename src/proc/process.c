@@ -23,8 +23,12 @@
 #define REREADS_PER_SEC 100
 #define REREAD_WAIT_MIN (NSEC_PER_SEC / 20)
 #define REREAD_WAIT_MAX (NSEC_PER_SEC * 60)
+/* struct process.losses of one whose beginning was not seen. */
+#define STALE UINT64_MAX
 /* How much room is made when the table is full. */
 #define EVICT_SHARE 64
+/* Readings of processes whose records may have been lost, a second. */
+#define STALE_READS_PER_SEC 1000
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
 
@@ -137,6 +141,7 @@ static struct process *add(struct process_table *t, uint32_t pid)
 	p->pid = pid;
 	p->reread_wait = REREAD_WAIT_MIN;
 	p->version = t->next_version++;
+	p->losses = STALE;
 	vec_init(&p->maps, PROCESS_MAPS_MAX);
 	if (t->free_places.len)
 		place = t->free_places.data[t->free_places.len - 1];
@@ -267,6 +272,7 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 	if (!p)
 		return NULL;
 	p->as_of = as_of;
+	p->losses = t->losses;
 	p->start_ticks = start;
 	if (read_maps(t, pid, p)) {
 		drop(t, pid);
@@ -396,6 +402,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 		return;
 	p->maps.len = 0;
 	p->version = t->next_version++;
+	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
 	p->reread_at = 0;
 	p->reread_wait = REREAD_WAIT_MIN;
 	/* exec by a thread reports the leader's exit before. */
@@ -416,25 +423,41 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 	parent = known(t, r->ppid);
 	if (!parent)
 		return;
+	p->losses = parent->losses;
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
 	else
 		p->version = parent->version;
 }
 
+/* Has /proc asked later whether the process lives on, once for a process. */
+static void maybe_exited(struct process_table *t, struct process *p, uint64_t time)
+{
+	if (p->exited_at || !vec_push(&t->exited, p->pid))
+		p->exited_at = time;
+}
+
 static void on_exit_record(struct process_table *t, const struct rec_task *r)
 {
 	struct process *p = known(t, r->pid);
 
-	/*
-	 * Not only the leader's exit counts: threads may outlive it. Whether this was the last
-	 * thread is asked of /proc later, once for a process.
-	 */
-	if (!p || is_old(t, p, &r->hdr))
-		return;
-	if (!p->exited_at && vec_push(&t->exited, r->pid))
-		return;
-	p->exited_at = r->hdr.time;
+	/* Not only the leader's exit counts: threads may outlive it. */
+	if (p && !is_old(t, p, &r->hdr))
+		maybe_exited(t, p, r->hdr.time);
+}
+
+/*
+ * Any process may have mapped, exec'ed or exited unseen. The living are read again when a sample
+ * asks for them.
+ */
+static void on_lost(struct process_table *t, const struct rec_lost *r)
+{
+	t->losses++;
+	if (r->until > t->lost_until)
+		t->lost_until = r->until;
+	vec_for_each(&t->procs, p)
+		if (*p && !(*p)->exited_at)
+			maybe_exited(t, *p, r->hdr.time);
 }
 
 void process_table__apply(struct process_table *t, const struct rec_hdr *rec)
@@ -453,7 +476,21 @@ void process_table__apply(struct process_table *t, const struct rec_hdr *rec)
 	case REC_EXIT:
 		on_exit_record(t, (const struct rec_task *)rec);
 		break;
+	case REC_LOST:
+		on_lost(t, (const struct rec_lost *)rec);
+		break;
 	}
+}
+
+/* Takes one of so many a second; false where none is left. */
+static bool spend(struct process_budget *b, uint64_t now, uint64_t per_sec)
+{
+	if (now - b->since >= NSEC_PER_SEC)
+		*b = (struct process_budget){ .since = now, .left = per_sec };
+	if (!b->left)
+		return false;
+	b->left--;
+	return true;
 }
 
 struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks)
@@ -464,7 +501,11 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		p->start_ticks = start_ticks;
 	if (p && p->start_ticks == start_ticks) {
 		p->used = true;
-		return p;
+		if (!process_table__is_stale(t, p) ||
+		    !spend(&t->stale_budget, now_ns(), STALE_READS_PER_SEC) ||
+		    read_start_ticks(pid) != start_ticks)
+			return p;
+		return process_table__read(t, pid);
 	}
 	/* Unknown, or another process has had this pid: records were lost. */
 	if (read_start_ticks(pid) != start_ticks) {
@@ -476,15 +517,8 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 
 static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)
 {
-	if (now < p->reread_at)
+	if (now < p->reread_at || !spend(&t->reread_budget, now, REREADS_PER_SEC))
 		return false;
-	if (now - t->budget_at >= NSEC_PER_SEC) {
-		t->budget_at = now;
-		t->budget = REREADS_PER_SEC;
-	}
-	if (!t->budget)
-		return false;
-	t->budget--;
 	t->stats.rereads++;
 	p->reread_at = now + p->reread_wait;
 	p->reread_wait = p->reread_wait * 2 < REREAD_WAIT_MAX ? p->reread_wait * 2
@@ -506,7 +540,8 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	struct process now = { .pid = p->pid };
 	bool changed = false;
 
-	if (p->exited_at || !spend_reread(t, p, now_ns()))
+	/* Threads may exit all the time in a process that lives: that it ended shows below. */
+	if (!spend_reread(t, p, now_ns()))
 		return false;
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
 	/*

@@ -47,10 +47,11 @@ struct process {
 	 * content, so that a child that has its parent's mappings has its parent's version.
 	 */
 	uint64_t version;
+	uint64_t losses;	  /* the table's, as of which the mappings are complete */
 	VEC(struct mapping) maps; /* by start, not overlapping */
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
-	uint64_t exited_at;	  /* ns; 0: lives */
+	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */
 	bool used;		  /* sampled since the eviction's hand came by */
 };
 
@@ -62,6 +63,11 @@ struct process_stats {
 	uint64_t ignored_old;	/* records older than what was read */
 };
 
+/* So many more until a second after `since` (ns). */
+struct process_budget {
+	uint64_t since, left;
+};
+
 struct process_table {
 	VEC(struct process *) procs; /* NULL: a free place */
 	VEC(uint32_t) free_places;
@@ -71,7 +77,9 @@ struct process_table {
 	size_t max_procs;	/* PROCESSES_MAX, but for tests */
 	size_t hand;		/* of the eviction, an index into procs */
 	uint64_t next_version;
-	uint64_t budget_at, budget; /* rereads that are allowed this second */
+	uint64_t losses;     /* how often task records were lost */
+	uint64_t lost_until; /* ns; the end of the last loss */
+	struct process_budget reread_budget, stale_budget;
 	struct process_stats stats;
 };
 
@@ -98,10 +106,20 @@ void process_table__apply(struct process_table *t, const struct rec_hdr *rec);
 void process_table__foresee(struct process_table *t, const struct rec_hdr *rec);
 
 /*
- * The process of a sample. One that isn't known, or whose start time is another's (records were
- * lost), is read from /proc if it is still the same process. NULL: nothing is known of it.
+ * The process of a sample. One that isn't known, that is stale, or whose start time is another's
+ * (records were lost), is read from /proc if it is still the same process. NULL: nothing is known
+ * of it.
  */
 struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks);
+
+/*
+ * Whether task records of the process may have been lost, and it could not be read again: what it
+ * had mapped is not known.
+ */
+static inline bool process_table__is_stale(const struct process_table *t, const struct process *p)
+{
+	return p->losses != t->losses;
+}
 
 /* The mapping that holds addr, or NULL. Borrowed until the next change. */
 const struct mapping *process__lookup(const struct process *p, uint64_t addr);

@@ -9,6 +9,7 @@ static const char *const reason_texts[NAME_REASONS] = {
 	[NAME_NO_PROCESS] = "nothing is known of the process",
 	[NAME_ANON] = "executable anonymous memory",
 	[NAME_VSYSCALL] = "the vsyscall page",
+	[NAME_LOST] = "task records were lost, so what was mapped is not known",
 	[NAME_NO_FILE] = "the file could not be opened",
 	[NAME_NOT_ELF] = "not an ELF file that can be read",
 	[NAME_NO_SEGMENT] = "no executable segment holds the offset",

@@ -18,6 +18,7 @@ enum name_reason {
 	NAME_NO_PROCESS,
 	NAME_ANON,
 	NAME_VSYSCALL,
+	NAME_LOST,
 	NAME_NO_FILE,	 /* the DSO could not be opened */
 	NAME_NOT_ELF,	 /* it is no ELF file that we can read */
 	NAME_NO_SEGMENT, /* no executable segment holds the offset */

@@ -31,6 +31,7 @@ enum unknown_reason {
 	UNKNOWN_NO_PROCESS, /* nothing is known of the process: gone before /proc was read */
 	UNKNOWN_ANON,	    /* executable anonymous memory */
 	UNKNOWN_VSYSCALL,
+	UNKNOWN_LOST, /* task records were lost: what was mapped is not known */
 	UNKNOWN_REASONS,
 };
 

@@ -20,6 +20,7 @@ static const uint8_t reason_of_unknown[UNKNOWN_REASONS] = {
 	[UNKNOWN_NO_PROCESS] = NAME_NO_PROCESS,
 	[UNKNOWN_ANON] = NAME_ANON,
 	[UNKNOWN_VSYSCALL] = NAME_VSYSCALL,
+	[UNKNOWN_LOST] = NAME_LOST,
 };
 
 void names__free(struct names *n)

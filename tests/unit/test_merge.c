@@ -206,7 +206,7 @@ static void test_bounds(void **state)
 {
 	struct rec_hdr a = sample_at(1, 1), b = sample_at(2, 2), c = sample_at(3, 3);
 	struct rec_task t = { .hdr = { .type = REC_FORK, .length = sizeof(t), .time = 4 } };
-	struct rec_lost small = { .hdr = { .length = sizeof(small), .time = 4, .cpu = 7 } };
+	struct rec_hdr small = { .length = sizeof(small), .time = 4, .cpu = 7 };
 	struct merge m;
 
 	assert_int_equal(merge__init(&m, 5, 2 * sizeof(t) + sizeof(small)), 0);
@@ -215,7 +215,7 @@ static void test_bounds(void **state)
 	task(&m, 1, 4);
 	task(&m, 2, 5);
 	assert_int_equal(merge__add_task(&m, &t.hdr), -E2BIG);
-	assert_int_equal(merge__add_task(&m, &small.hdr), 0); /* a smaller one still fits */
+	assert_int_equal(merge__add_task(&m, &small), 0); /* a smaller one still fits */
 	assert_int_equal(merge__add_sample(&m, &c), -E2BIG);
 	run(&m, 10, "t4 s1 t5 s2 t7 ");
 	task(&m, 3, 6); /* there is room again */

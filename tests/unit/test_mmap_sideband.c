@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/features.h"
@@ -17,7 +18,7 @@
 struct comms {
 	uint32_t me;
 	unsigned int seen, out_of_order, next;
-	uint64_t lost;
+	uint64_t lost, lost_at;
 };
 
 static int count_comm(void *ctx, const struct rec_hdr *rec)
@@ -26,8 +27,10 @@ static int count_comm(void *ctx, const struct rec_hdr *rec)
 	struct comms *s = ctx;
 	unsigned int n;
 
-	if (rec->type == REC_LOST)
+	if (rec->type == REC_LOST) {
 		s->lost += ((const struct rec_lost *)rec)->count;
+		s->lost_at = rec->time;
+	}
 	if (rec->type != REC_COMM || c->pid != s->me || sscanf(c->comm, "name-%u", &n) != 1)
 		return 0;
 	s->seen++;
@@ -101,12 +104,17 @@ static void test_loss(void **state)
 {
 	struct comms s = { .me = getpid() };
 	struct sideband *sb = open_small();
+	struct timespec before;
 
+	sideband__drain(sb, count_comm, &s);
+	clock_gettime(CLOCK_MONOTONIC, &before);
 	for (unsigned int i = 0; i < 1000; i++)
 		rename_self(i);
 	sideband__drain(sb, count_comm, &s);
 	/* The ring was full: the kernel is asked at once, without a record that says so. */
 	assert_true(s.lost > 0);
+	/* Since the drain before, the first that may be missing is right after. */
+	assert_in_range(s.lost_at, 1, before.tv_sec * 1000000000ull + before.tv_nsec);
 	assert_in_range(s.seen, 1, 200);
 	sideband__update_lost(sb);
 	assert_true(s.seen + sideband__lost(sb) >= 1000);

@@ -294,6 +294,64 @@ static void rereads_at_a_bounded_rate(void **state)
 	munmap(code, 4096);
 }
 
+static void record_lost(uint64_t time)
+{
+	struct rec_lost r = {
+		.hdr = { .type = REC_LOST, .length = sizeof(r), .time = time },
+		.count = 1,
+		.until = time + 5,
+	};
+
+	process_table__apply(&table, &r.hdr);
+}
+
+static void after_a_loss_the_living_are_read_again(void **state)
+{
+	uint64_t ticks = own_start_ticks();
+	uint32_t me = getpid();
+	struct process *p;
+
+	/* What was known of this process before an exec that nobody told of. */
+	record_exec(me, 10);
+	record_mmap(me, 20, 0x1000, 0x1000, 7);
+	assert_int_equal(ino_at(me, ticks, 0x1000), 7);
+	record_lost(30);
+	p = process_table__find(&table, me, ticks);
+	assert_non_null(p);
+	assert_false(process_table__is_stale(&table, p));
+	assert_null(process__lookup(p, 0x1000));
+	assert_non_null(process__lookup(p, (uintptr_t)after_a_loss_the_living_are_read_again));
+	/* Once for a loss. */
+	assert_ptr_equal(process_table__find(&table, me, ticks), p);
+}
+
+static void after_a_loss_the_dead_are_not_trusted(void **state)
+{
+	struct process *p;
+
+	record_exec(PID_A, 10);
+	record_mmap(PID_A, 20, 0x1000, 0x1000, 7);
+	record_lost(30);
+	p = process_table__find(&table, PID_A, 1);
+	assert_non_null(p);
+	assert_true(process_table__is_stale(&table, p));
+	/* Neither is what a child has from it, until a new image begins for sure. */
+	record_task(REC_FORK, PID_B, PID_B, PID_A, 32);
+	p = process_table__find(&table, PID_B, 2);
+	assert_true(process_table__is_stale(&table, p));
+	record_exec(PID_B, 35);
+	assert_true(process_table__is_stale(&table, p));
+	record_exec(PID_B, 50);
+	record_mmap(PID_B, 60, 0x1000, 0x1000, 8);
+	p = process_table__find(&table, PID_B, 2);
+	assert_false(process_table__is_stale(&table, p));
+	assert_int_equal(ino_at(PID_B, 2, 0x1000), 8);
+	/* Their exit may have been lost too. */
+	process_table__reap(&table, 60 + 3000000000ull);
+	assert_null(process_table__find(&table, PID_A, 1));
+	assert_non_null(process_table__find(&table, PID_B, 2));
+}
+
 static void hostile_comm_doesnt_hide_the_start_time(void **state)
 {
 	uint64_t ticks = own_start_ticks();
@@ -345,6 +403,8 @@ int main(void)
 		T(reads_a_running_process),
 		T(ignores_what_was_before_the_reading),
 		T(rereads_at_a_bounded_rate),
+		T(after_a_loss_the_living_are_read_again),
+		T(after_a_loss_the_dead_are_not_trusted),
 		T(hostile_comm_doesnt_hide_the_start_time),
 		T(a_full_table_forgets_what_is_not_sampled),
 		T(bounded_and_senseless_records),
