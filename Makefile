@@ -8,6 +8,7 @@
 #	make deps		what building and testing need, from Debian's packages (as root)
 #	make demo		deps, build, sample this machine for a few seconds (as root)
 #	make check [T=PATTERN]	deps, build, all tests (as root, else the live ones are skipped)
+#	make check-vm [K=6.1,6.12] [T=PATTERN]	the live tests on other kernels, in QEMU
 #	make lint		formatting, include directions, warnings, man pages
 #	make bench		the cost of sampling, beside other samplers (as root)
 #	make install		to $(DESTDIR)$(PREFIX); uninstall takes it away again
@@ -52,7 +53,7 @@ LIB_OBJ := $(LIB_SRC:src/%.c=$(B)/obj/%.o)
 # One BPF object a bpf/*.bpf.c, embedded through its generated skeleton.
 SKELS   := $(patsubst bpf/%.bpf.c,$(B)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-.PHONY: all deps demo check lint bench install uninstall clean workloads test-programs
+.PHONY: all deps demo check check-vm lint bench install uninstall clean workloads test-programs
 # @: keeps make from saying that there is nothing to do.
 all: $(B)/ebolt
 	@:
@@ -173,6 +174,13 @@ check:
 	$(Q)scripts/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) test-programs
 	$(Q)B=$(B) SAN=$(SAN) tests/run $(T)
+
+# Without QEMU the tests skip, and say why.
+check-vm:
+	$(Q)scripts/deps.sh build test
+	$(Q)scripts/deps.sh vm || true
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads
+	$(Q)B=$(B) T=$(T) tests/vm/run $(subst $(comma), ,$(K))
 
 lint:
 	$(Q)scripts/deps.sh build lint

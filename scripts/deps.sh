@@ -3,7 +3,7 @@
 #
 # Installs what is missing of Debian's packages, and nothing else:
 #
-#	scripts/deps.sh GROUP...	groups: build, demo, test, lint
+#	scripts/deps.sh GROUP...	groups: build, demo, test, lint, vm
 #
 # Silent where nothing is missing. As another user than root it says what to run instead. The
 # package lists are fetched only where apt doesn't know a package, or an install failed with the
@@ -21,9 +21,10 @@ packages() {
 		echo libcmocka-dev g++ lld-19 bolt-19 llvm-19 linux-perf bpftrace python3 binutils \
 			xz-utils util-linux
 		;;
+	vm) echo qemu-system-x86 busybox-static cpio ;;
 	lint) echo clang-format shellcheck man-db groff-base ;;
 	*)
-		echo "deps.sh: unknown group '$1': build, demo, test or lint" >&2
+		echo "deps.sh: unknown group '$1': build, demo, test, lint or vm" >&2
 		return 1
 		;;
 	esac
