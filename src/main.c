@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -28,7 +32,20 @@ static void usage(FILE *f)
 	      f);
 }
 
-int main(int argc, char **argv)
+/*
+ * Where a standard stream is closed the next file that is opened would get its number, and messages
+ * would be written into an output. What takes the place can't be read or written, as before, and is
+ * closed again in a command.
+ */
+static bool keep_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) != fd)
+			return false;
+	return true;
+}
+
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr);
@@ -47,4 +64,19 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 	pr_err("%s: no such command; see ebolt --help", argv[1]);
 	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (!keep_standard_streams())
+		return EXIT_FAILED;
+	status = run(argc, argv);
+	/* What was printed, unless it was said already that something failed. */
+	if (fflush(stdout) && status == EXIT_OK) {
+		pr_err("cannot write to standard output: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return status;
 }

@@ -191,6 +191,25 @@ def outputs_that_spoil_each_other_are_wrong_usage():
 
 
 @case
+def closed_streams_lend_no_number_to_a_file():
+    d = tempdir()
+    done = subprocess.run(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", EBOLT, "record",
+                           "-v", "-F", "997", "-o", d + "/a.folded", "-o", d + "/b.folded", "--",
+                           workload("busy"), "0.3"])
+    equal(done.returncode, 0, "exit status")
+    equal(total(folded(d + "/a.folded")), total(folded(d + "/b.folded")), "samples")
+
+
+@case
+def standard_output_that_can_not_be_written_to_is_told():
+    for args in (["--help"], ["record", "--help"], ["--version"], ["doctor"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([EBOLT, *args], stdout=full, stderr=subprocess.PIPE)
+        equal(done.returncode, 1, f"exit status of {args}")
+        check(b"standard output: No space left" in done.stderr, done.stderr)
+
+
+@case
 def what_a_path_leads_to_is_known_before_sampling():
     d = tempdir()
     os.symlink("loop.folded", d + "/loop.folded")
