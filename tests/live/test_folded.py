@@ -65,7 +65,9 @@ def plt_stubs_are_named_by_what_they_call():
     counts = leaves(stacks)
     note({k: v for k, v in counts.items() if b"callee" in k})
     check(any(k.startswith(b"callee_return@") for k in counts), sorted(counts))
-    check(counts.get(b"callee_return", 0) > 0.5 * total(stacks), "most is in the function itself")
+    # An emulated CPU takes its time at jumps, not in the function.
+    share = 0.25 if VM else 0.5
+    check(counts.get(b"callee_return", 0) > share * total(stacks), "most is in the function itself")
 
 
 @case
