@@ -38,6 +38,9 @@ VM = bool(os.environ.get("EBOLT_VM"))
 # The share of the samples due that arrive for certain. Emulated CPUs deliver a half to three
 # quarters of 997 Hz.
 DELIVERED = 0.3 if VM else 1.0
+# How many times longer a program runs where the start of its process (exec, dynamic linking) is to
+# count as little: an emulated CPU translates code anew for each process.
+LONGER = 10 if VM else 1
 # Options for every `ebolt record`, such as "--disable-feature X".
 EXTRA_ARGS = os.environ.get("EBOLT_EXTRA_ARGS", "").split()
 

@@ -16,7 +16,7 @@ def recorded(how, attach):
         done = ebolt("resolve", "-p", program.pid, *(f"{a:x}" for a in anonymous(program.pid)))
         program.end()
     else:
-        ledger = Recording("-F", HZ, "-o", out, "--", workload("moved"), 1, how,
+        ledger = Recording("-F", HZ, "-o", out, "--", workload("moved"), LONGER, how,
                            ready=False).finish()
         done = None
     return leaves(folded(out, ledger)), done

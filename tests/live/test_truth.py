@@ -4,10 +4,6 @@
 
 from ebolt_test import *
 
-# How many times longer "short-lived" is: exec and dynamic linking take an emulated CPU, which
-# translates the code anew for each process, some ten times as long.
-SHORT = 10 if VM else 1
-
 
 @case
 def three_functions_get_their_60_30_10_percent():
@@ -107,15 +103,15 @@ def children_and_grandchildren_are_followed():
 def short_lived_processes_are_named():
     out = tempdir() + "/short.folded"
     recording = Recording("-F", 997, "-o", out, "--", workload("shortlived"), 4,
-                          SHORT, ready=False)
+                          LONGER, ready=False)
     ledger = recording.finish()
     stacks = folded(out, ledger)
     n = total(stacks)
     named = total(stacks, lambda s: b"short_work" in s.frames)
     unknown = total(stacks, lambda s: s.leaf == b"[unknown]")
     note(f"{named} of {n} in short_work, {unknown} unknown")
-    # Each process lives 5 to 20 ms (SHORT times that) and works for 12.5 ms on average beside 1 to 2 ms of exec,
-    # dynamic linking and exit.
+    # Each process lives 5 to 20 ms (LONGER times that) and works for 12.5 ms on average beside 1
+    # to 2 ms of exec, dynamic linking and exit.
     cpu = int(re.search(r"cpu_ns=(\d+)", recording.out)[1]) / 1e9
     check(n > 0.9 * DELIVERED * cpu * 997, f"{cpu} s of CPU time: {ledger.line}")
     check(named >= 0.75 * n, f"only {named} of {n} samples in short_work")

@@ -80,6 +80,8 @@ mapfile -t libs < <(find "$root/usr" "$root/ebolt" -type f \
 	grep -oE '^\s+(\S+ => )?/\S+' | grep -oE '/\S+$' | grep -v "^$root" | sort -u)
 [ ${#libs[@]} -gt 0 ] || fail "ldd names no libraries"
 put "${libs[@]}"
+# The C library opens it when a thread ends, Python's too.
+put "$(ldconfig -p | awk '/libgcc_s\.so\.1 .*x86-64/ { print $NF; exit }')"
 
 for module; do
 	mkdir -p "$root/modules" && cp "$module" "$root/modules/"
