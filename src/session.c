@@ -322,23 +322,13 @@ struct source_sink session__sink(struct session *s)
 	return (struct source_sink){ .record = on_record, .foresee = foresee_record, .ctx = s };
 }
 
-static void print_lines(enum log_level level, const char *text)
-{
-	while (text && *text) {
-		size_t len = strcspn(text, "\n");
-
-		log__print(level, "%.*s", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
-}
-
 static int write_output(struct output *o, const struct output_input *in)
 {
 	_cleanup_free_ char *why = NULL;
 	struct output_result result = { 0 };
 	int err = o->format->write(o->state, in, output_file__stream(o->file), &result, &why);
 
-	print_lines(LOG_INFO, result.notes);
+	log__print_lines(LOG_INFO, result.notes);
 	free(result.notes);
 	if (err) {
 		pr_err("%s: nothing written: %s", o->path, why ? why : strerror(-err));

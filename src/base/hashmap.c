@@ -17,13 +17,6 @@ void hashmap__done(struct hashmap *m)
 	m->nr_slots = m->len = 0;
 }
 
-void hashmap__clear(struct hashmap *m)
-{
-	if (m->slots)
-		memset(m->slots, 0xff, m->nr_slots * sizeof(*m->slots));
-	m->len = 0;
-}
-
 /* The callers' hashes are 64 bits wide and mixed; the table keeps the upper half. */
 static uint32_t fold(uint64_t hash)
 {

@@ -3,17 +3,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static enum log_level max_level = LOG_INFO;
 
 void log__set_level(enum log_level level)
 {
 	max_level = level;
-}
-
-enum log_level log__level(void)
-{
-	return max_level;
 }
 
 void log__print(enum log_level level, const char *fmt, ...)
@@ -30,4 +26,14 @@ void log__print(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	funlockfile(stderr);
+}
+
+void log__print_lines(enum log_level level, const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		log__print(level, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
 }

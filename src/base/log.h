@@ -15,10 +15,11 @@ enum log_level {
 
 /* -q gives LOG_ERR, the default is LOG_INFO, -v gives LOG_DEBUG. */
 void log__set_level(enum log_level level);
-enum log_level log__level(void);
 
 /* One line: "ebolt: " (and "warning: " for LOG_WARN), the text, a line end. */
 void log__print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Each line of a text so. NULL has none. */
+void log__print_lines(enum log_level level, const char *text);
 
 #define pr_err(...)   log__print(LOG_ERR, __VA_ARGS__)
 #define pr_warn(...)  log__print(LOG_WARN, __VA_ARGS__)

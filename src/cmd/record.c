@@ -16,9 +16,9 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
@@ -26,8 +26,6 @@
 #include "collect/bpf_ksyms.h"
 #include "session.h"
 #include "source/live.h"
-
-#define NSEC_PER_SEC 1000000000ull
 
 /* How long a command may take to end before it is said that it is waited for. */
 #define PATIENCE_MS 2000
@@ -53,14 +51,6 @@ struct recording {
 	bool ended, wrong_usage;
 	struct command_env env; /* as it was at the start */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
-}
 
 static int watch(struct recording *r, int fd, enum wake wake, uint32_t index)
 {
@@ -164,16 +154,6 @@ static int open_targets(struct recording *r)
 	return err;
 }
 
-static void say_lines(const char *text)
-{
-	while (text && *text) {
-		size_t len = strcspn(text, "\n");
-
-		pr_info("%.*s", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
-}
-
 static int open_source(struct recording *r)
 {
 	_cleanup_free_ char *why = NULL;
@@ -183,7 +163,7 @@ static int open_source(struct recording *r)
 		pr_err("%s", why ? why : strerror(-err));
 		return err;
 	}
-	say_lines(live__notes(r->source));
+	log__print_lines(LOG_INFO, live__notes(r->source));
 	err = watch(r, r->source->ops->fd(r->source), WAKE_SOURCE, 0);
 	if (err) {
 		pr_err("cannot wait for samples: %s", strerror(-err));
@@ -300,7 +280,7 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 		return r->source->ops->dispatch(r->source, &r->sink);
 	case WAKE_TICK:
 		if (read(r->tick, &expirations, sizeof(expirations)) == sizeof(expirations))
-			session__tick(r->session, now_ns());
+			session__tick(r->session, clock__now());
 		break;
 	case WAKE_SIGNAL:
 		/* Taken, or the wait for the command would find it again. */

@@ -24,11 +24,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "collect/perf_event.h"
 #include "collect/why.h"
@@ -57,14 +57,6 @@ struct sideband {
 	struct buf rec;				  /* the record that is being passed on */
 	uint8_t whole[PERF_RECORD_BYTES_MAX + 1]; /* a record that wraps, in one piece */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static size_t default_ring_bytes(size_t nr_cpus)
 {
@@ -167,7 +159,7 @@ int sideband__open(const struct sideband_opts *opts, struct sideband **ret, char
 	sb->ring_bytes = opts->ring_bytes ? opts->ring_bytes
 					  : default_ring_bytes(opts->cpus->cpus.len);
 	sb->lost_count = opts->lost_count;
-	sb->drained_at = now_ns();
+	sb->drained_at = clock__now();
 	sb->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sb->epoll_fd < 0)
 		err = -errno;
@@ -223,7 +215,7 @@ static void pass_lost(struct drain *d, struct ring *r, uint64_t total)
 			 .time = d->sb->drained_at,
 			 .cpu = r->cpu },
 		.count = total - r->lost,
-		.until = now_ns(),
+		.until = clock__now(),
 	};
 
 	if (total <= r->lost)
@@ -302,7 +294,7 @@ size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct re
 		       void *ctx)
 {
 	struct drain d = { .sb = sb, .fn = fn, .ctx = ctx };
-	uint64_t began = now_ns();
+	uint64_t began = clock__now();
 
 	vec_for_each(&sb->rings, r)
 		drain_ring(&d, r);

@@ -14,54 +14,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
+#include "object/proc_stat.h"
 
-struct stat_facts {
-	pid_t ppid;
-	unsigned long long start_ticks;
-};
-
-/* The comm, in parentheses, may hold anything: fields are counted from the last one. */
-static bool parse_stat(const char *text, struct stat_facts *ret)
+static int add_checked(struct collector *c, pid_t pid, const struct proc_stat *before)
 {
-	const char *at = strrchr(text, ')');
-
-	return at && sscanf(at + 1,
-			    " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			    "%*d %*d %llu",
-			    &ret->ppid, &ret->start_ticks) == 2;
-}
-
-static int read_stat(pid_t pid, struct stat_facts *ret)
-{
-	struct buf text;
-	char path[32];
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	buf__init(&text, 64 * 1024);
-	err = buf__read_path(&text, path);
-	if (err == -ENOENT)
-		err = -ESRCH;
-	if (!err && (!text.data || !parse_stat(text.data, ret)))
-		err = -EBADMSG;
-	buf__done(&text);
-	return err;
-}
-
-static int add_checked(struct collector *c, pid_t pid, const struct stat_facts *before)
-{
-	struct stat_facts after;
+	struct proc_stat after;
 	int err = collector__add_target(c, pid);
 
 	if (err)
 		return err == -EEXIST ? 0 : err;
-	err = read_stat(pid, &after);
+	err = proc_stat__read(pid, &after);
 	if (!err && after.start_ticks != before->start_ticks)
 		err = -ESRCH;
 	if (err)
@@ -79,11 +44,11 @@ static int scan(struct collector *c)
 	if (!proc)
 		return -errno;
 	while ((entry = readdir(proc))) {
-		struct stat_facts facts;
+		struct proc_stat facts;
 		int pid, n, err;
 
 		if (sscanf(entry->d_name, "%d%n", &pid, &n) != 1 || entry->d_name[n] ||
-		    read_stat(pid, &facts) || !collector__is_target(c, facts.ppid) ||
+		    proc_stat__read(pid, &facts) || !collector__is_target(c, facts.ppid) ||
 		    collector__is_target(c, pid))
 			continue;
 		err = add_checked(c, pid, &facts);
@@ -96,8 +61,8 @@ static int scan(struct collector *c)
 
 static int add_one(struct collector *c, pid_t pid)
 {
-	struct stat_facts facts;
-	int err = read_stat(pid, &facts);
+	struct proc_stat facts;
+	int err = proc_stat__read(pid, &facts);
 
 	return err ? err : add_checked(c, pid, &facts);
 }

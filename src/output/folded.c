@@ -30,9 +30,8 @@
 #include "profile/profile.h"
 #include "profile/resolve.h"
 
-#define NAME_MAX_BYTES (1u << 20) /* of one escaped name */
-#define TEXT_MAX       (64ull << 30)
-#define LINES_MAX      (64u << 20)
+#define TEXT_MAX  (64ull << 30)
+#define LINES_MAX (64u << 20)
 
 /* The length of the UTF-8 sequence at s (RFC 3629), or 0 where there is none. */
 static size_t utf8_len(const unsigned char *s, size_t left)

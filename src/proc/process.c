@@ -6,16 +6,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "object/proc_maps.h"
+#include "object/proc_stat.h"
 #include "proc/mappings.h"
 #include "proc/moved_text.h"
 
-#define NSEC_PER_SEC  1000000000ull
 #define MAPS_TEXT_MAX (256u << 20)
 /* Vdso addresses below this are of 32-bit processes, whose image is another. */
 #define VDSO_64_MIN (1ull << 32)
@@ -31,14 +31,6 @@
 #define STALE_READS_PER_SEC 1000
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
-}
 
 void process_table__init(struct process_table *t, struct dso_table *dsos)
 {
@@ -191,27 +183,12 @@ static int classify(struct process_table *t, const struct dso_sighting *s, struc
 	return dso_table__see(t->dsos, s, &ret->dso);
 }
 
-/* The start time of /proc/PID/stat, field 22, or 0. The comm in field 2 may hold anything. */
+/* The start time of what runs under this id now; 0: nothing does. */
 static uint64_t read_start_ticks(uint32_t pid)
 {
-	char path[48], text[1024], *p;
-	_cleanup_close_ int fd = -1;
-	unsigned long long ticks;
-	ssize_t n;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	p = strrchr(text, ')');
-	/* Field 3 follows the bracket; 22 is 19 fields later. */
-	for (int i = 0; p && i < 20; i++)
-		p = strchr(p + 1, ' ');
-	return p && sscanf(p, " %llu", &ticks) == 1 ? ticks : 0;
+	return proc_stat__read(pid, &stat) ? 0 : stat.start_ticks;
 }
 
 /* The executable mappings that /proc/PID/maps states now. 0 or a negative errno. */
@@ -262,7 +239,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 
 struct process *process_table__read(struct process_table *t, uint32_t pid)
 {
-	uint64_t as_of = now_ns(), start = read_start_ticks(pid);
+	uint64_t as_of = clock__now(), start = read_start_ticks(pid);
 	struct process *p;
 
 	if (!start)
@@ -502,7 +479,7 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 	if (p && p->start_ticks == start_ticks) {
 		p->used = true;
 		if (!process_table__is_stale(t, p) ||
-		    !spend(&t->stale_budget, now_ns(), STALE_READS_PER_SEC) ||
+		    !spend(&t->stale_budget, clock__now(), STALE_READS_PER_SEC) ||
 		    read_start_ticks(pid) != start_ticks)
 			return p;
 		return process_table__read(t, pid);
@@ -541,7 +518,7 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	bool changed = false;
 
 	/* Threads may exit all the time in a process that lives: that it ended shows below. */
-	if (!spend_reread(t, p, now_ns()))
+	if (!spend_reread(t, p, clock__now()))
 		return false;
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
 	/*
