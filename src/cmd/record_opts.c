@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 
@@ -102,6 +103,13 @@ static int usage_error(int *ret_status)
 	return 1;
 }
 
+/* strtoull() and strtol() also take spaces and signs, and make the largest number of a negative
+ * one. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /* A whole positive number; false with a message where it isn't one. */
 static bool parse_u64(const char *what, const char *text, uint64_t *ret)
 {
@@ -109,8 +117,20 @@ static bool parse_u64(const char *what, const char *text, uint64_t *ret)
 
 	errno = 0;
 	*ret = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || !*ret) {
+	if (errno || !is_digit(text[0]) || *end || !*ret) {
 		pr_err("%s %s: not a positive whole number", what, text);
+		return false;
+	}
+	return true;
+}
+
+static bool parse_period(const char *text, uint64_t *ret)
+{
+	if (!parse_u64("-c", text, ret))
+		return false;
+	/* perf_event_open() refuses the rest. */
+	if (*ret > INT64_MAX) {
+		pr_err("-c %s: more than %lld", text, (long long)INT64_MAX);
 		return false;
 	}
 	return true;
@@ -143,7 +163,7 @@ static bool parse_size(const char *text, size_t *ret)
 			: *end == 'M' || *end == 'm' ? 20
 			: *end == 'G' || *end == 'g' ? 30
 						     : 0;
-	if (end == text || (*end && !shift) || text[0] == '-' || !n || n >> (62 - shift)) {
+	if (!is_digit(text[0]) || (*end && !shift) || !n || n >> (62 - shift)) {
 		pr_err("--ring-size %s: not a size such as 512K or 8M", text);
 		return false;
 	}
@@ -157,7 +177,7 @@ static bool parse_pids(struct record_opts *o, const char *text)
 		char *end;
 		long pid = strtol(text, &end, 10);
 
-		if (end == text || pid <= 0 || pid > INT32_MAX || (*end && *end != ',')) {
+		if (!is_digit(*text) || pid <= 0 || pid > INT32_MAX || (*end && *end != ',')) {
 			pr_err("-p %s: not a list of process ids such as 12,34", text);
 			return false;
 		}
@@ -203,7 +223,7 @@ static bool take_option(struct parse *p, int c, const char *arg)
 	case 'F':
 		return parse_u64("-F", arg, &o->live.freq);
 	case 'c':
-		return parse_u64("-c", arg, &o->live.period);
+		return parse_period(arg, &o->live.period);
 	case 'e':
 		o->live.event = arg;
 		return true;
@@ -275,6 +295,16 @@ static bool check_together(const struct parse *p, bool freq_given)
 	return false;
 }
 
+static bool check_live(const struct live_opts *o)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (!live__check(o, &why))
+		return true;
+	pr_err("%s", why ? why : strerror(ENOMEM));
+	return false;
+}
+
 int record_opts__parse(struct record_opts *o, int argc, char **argv, int *ret_status)
 {
 	struct parse p = { .o = o };
@@ -302,6 +332,8 @@ int record_opts__parse(struct record_opts *o, int argc, char **argv, int *ret_st
 	if (!o->live.freq)
 		o->live.freq = DEFAULT_FREQ;
 	o->live.disable_features = o->disable_features;
+	if (!check_live(&o->live))
+		return usage_error(ret_status);
 	o->live.targets_only = !p.all && (o->nr_pids || o->command);
 	return 0;
 }

@@ -102,7 +102,8 @@ static char *why_no_ring(const struct collector *c, const struct collector_opts 
 	if (fd >= 0 || (err != -ENOMEM && err != -E2BIG))
 		return NULL;
 	return why__format("a sample ring of %zu KiB: %s; lower -F, or make the ring smaller",
-			   o->ring_bytes / 1024, strerror(-err));
+			   o->ring_bytes / 1024,
+			   err == -E2BIG ? "larger than the kernel has them" : strerror(-err));
 }
 
 static int load_sample(struct collector *c, const struct collector_opts *o,

@@ -283,10 +283,6 @@ static int choose_cpus(struct live *l, const char *list, char **ret_why)
 		return 0;
 	}
 	err = cpu_list__parse(&l->cpus, list);
-	if (err)
-		*ret_why = why__format("CPUs \"%s\": %s", list,
-				       err == -ERANGE ? "no machine has such a CPU"
-						      : "not a list such as 0-3,8");
 	for (size_t i = 0; !err && i < l->cpus.cpus.len; i++) {
 		if (cpu_list__has(&online, l->cpus.cpus.data[i]))
 			continue;
@@ -323,14 +319,8 @@ static int open_sampler(struct live *l, const struct live_opts *o, char **ret_wh
 		.include_idle = o->include_idle,
 		.cpus = &l->cpus,
 	};
-	int err;
+	int err = sampler__open(&l->sampler, &so, ret_why);
 
-	if (!so.event) {
-		*ret_why = why__format("event %s: unknown; known are %s", o->event,
-				       event_info__names());
-		return -EINVAL;
-	}
-	err = sampler__open(&l->sampler, &so, ret_why);
 	if (o->event || (err != -ENOENT && err != -EOPNOTSUPP && err != -ENODEV))
 		return err;
 	free(*ret_why);
@@ -447,6 +437,11 @@ static void note_fallbacks(struct live *l)
 
 static int check_namespaces(char **ret_why)
 {
+	if (access("/proc/self", F_OK)) {
+		*ret_why = why__format("/proc isn't mounted here, which says what runs; mount it "
+				       "(mount -t proc proc /proc)");
+		return -ENOENT;
+	}
 	if (!why__in_initial_pid_ns()) {
 		*ret_why = why__format("this is not the initial pid namespace, so the kernel's "
 				       "process ids can't be told apart here; run on the host, or "
@@ -462,17 +457,41 @@ static int check_namespaces(char **ret_why)
 	return 0;
 }
 
+int live__check(const struct live_opts *o, char **ret_why)
+{
+	const char *const *feature = o->disable_features;
+	struct cpu_list cpus = { 0 };
+	int err = o->cpus ? cpu_list__parse(&cpus, o->cpus) : 0;
+
+	cpu_list__done(&cpus);
+	if (err == -ENOMEM)
+		return err;
+	while (feature && *feature && feature__by_name(*feature) != FEATURES)
+		feature++;
+	if (err)
+		*ret_why = why__format("CPUs \"%s\": %s", o->cpus,
+				       err == -ERANGE ? "no machine has such a CPU"
+						      : "not a list such as 0-3,8");
+	else if (o->event && !event_info__by_name(o->event))
+		*ret_why = why__format("event %s: unknown; known are %s", o->event,
+				       event_info__names());
+	else if (feature && *feature)
+		*ret_why = why__format("feature %s: unknown; ebolt doctor lists them", *feature);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
 {
 	const char *unknown;
-	int err = check_namespaces(ret_why);
+	int err = live__check(o, ret_why);
 
+	if (!err)
+		err = check_namespaces(ret_why);
 	if (err)
 		return err;
-	if (features__probe(&l->features, o->disable_features, &unknown)) {
-		*ret_why = why__format("feature %s: unknown; ebolt doctor lists them", unknown);
-		return -EINVAL;
-	}
+	features__probe(&l->features, o->disable_features, &unknown);
 	err = choose_cpus(l, o->cpus, ret_why);
 	if (!err)
 		err = check_nofile(l, ret_why);

@@ -32,6 +32,12 @@ struct live_opts {
 };
 
 /*
+ * What can be known to be wrong of the options alone, on any machine: an unknown event or feature,
+ * what is no list of CPUs. 0, or -EINVAL and *ret_why, as below.
+ */
+int live__check(const struct live_opts *opts, char **ret_why);
+
+/*
  * Loads, opens and attaches. On failure a negative errno, and *ret_why (allocated, for the
  * caller to free; NULL for want of memory) says what failed, on what, why, and the remedy.
  */

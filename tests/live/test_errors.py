@@ -39,7 +39,10 @@ def unknown_options_and_words_are_wrong_usage():
 @case
 def bad_numbers_are_wrong_usage():
     for option, value in (("-F", "0"), ("-F", "fast"), ("-F", "-1"), ("-F", "99x"), ("-c", "0"),
-                          ("-d", "never"), ("-p", "one"), ("-p", ""), ("--ring-size", "7Q")):
+                          ("-d", "never"), ("-p", "one"), ("-p", ""), ("--ring-size", "7Q"),
+                          ("-F", " -1"), ("-F", "+9"), ("-c", str(2**63)), ("-p", " 1"),
+                          ("--ring-size", " -1"), ("-C", "0-"), ("-C", "-1"),
+                          ("-C", "9" * 12)):
         fails(["record", option, value, "-o", "a.folded"], re.escape(option) + "|" +
               re.escape(value or "empty"), status=2)
 
@@ -138,7 +141,7 @@ def a_process_that_is_not_there_is_named():
 def an_unknown_event_is_named():
     done = ebolt("record", "-e", "no-such-event", "-d", 1, "-o", "folded:/dev/null")
     note(done.stderr.decode())
-    check(done.returncode in (1, 2), f"exit status {done.returncode}")
+    equal(done.returncode, 2, "exit status")
     check(b"no-such-event" in done.stderr and b"cpu-clock" in done.stderr,
           "names the event and one that works")
 
@@ -146,6 +149,13 @@ def an_unknown_event_is_named():
 @case
 def a_cpu_that_is_not_there_is_named():
     fails(["record", "-a", "-C", "4000", "-d", 1, "-o", "a.folded"], "4000", "cpu")
+
+
+@case
+def a_missing_proc_is_told():
+    text = fails(["-c", 'mount -t tmpfs none /proc && exec "$1" record -d 1 -o a.folded', "sh",
+                  EBOLT], "/proc isn't mounted", program="/bin/sh", prefix=["unshare", "-m"])
+    check("namespace" not in text, text)
 
 
 @case
