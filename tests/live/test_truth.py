@@ -67,12 +67,14 @@ def threads_get_their_cpu_time():
     stacks = folded(out, ledger)
     names = ("zero", "one", "two", "three")
     counts = {x: total(stacks, lambda s: f"thread_{x}".encode() in s.frames) for x in names}
-    n, cpu = sum(counts.values()), sum(int(truth[x]) for x in names)
+    # The time that an emulated CPU had is not what it did: there its work counts.
+    had = {x: int(truth[x + "_rounds" if VM else x]) for x in names}
+    n = sum(counts.values())
     for x in names:
         # A thread has the CPU for some milliseconds at a time, so neighbouring samples mostly
         # repeat each other, but they also lie evenly in each turn: the deviation is below the
         # binomial one.
-        ok, text = within(counts[x], n, int(truth[x]) / cpu)
+        ok, text = within(counts[x], n, had[x] / sum(had.values()))
         note(f"{x}: {text}")
         check(ok, f"{x}: {text}")
 
@@ -114,7 +116,9 @@ def short_lived_processes_are_named():
     # to 2 ms of exec, dynamic linking and exit.
     cpu = int(re.search(r"cpu_ns=(\d+)", recording.out)[1]) / 1e9
     check(n > 0.9 * DELIVERED * cpu * 997, f"{cpu} s of CPU time: {ledger.line}")
-    check(named >= 0.75 * n, f"only {named} of {n} samples in short_work")
+    others = leaves([s for s in stacks if b"short_work" not in s.frames])
+    check(named >= 0.75 * n, f"only {named} of {n} samples in short_work, beside it "
+          f"{sorted(others.items(), key=lambda x: -x[1])[:10]}")
     # Woken at the first record, ebolt finds 97% of such processes still there; the file of all
     # of them is the same one, so that next to nothing is left unnamed.
     check(unknown <= 0.03 * n, f"{unknown} of {n} leaves unknown")
