@@ -49,14 +49,20 @@ static void say(enum verdict v, const char *what, const char *fmt, ...)
 	putchar('\n');
 }
 
+static bool is_at_least(const struct utsname *u, int major, int minor)
+{
+	int have_major = 0, have_minor = 0;
+
+	sscanf(u->release, "%d.%d", &have_major, &have_minor);
+	return have_major > major || (have_major == major && have_minor >= minor);
+}
+
 static void check_kernel(void)
 {
 	struct utsname u;
-	int major = 0, minor = 0;
 
 	uname(&u);
-	sscanf(u.release, "%d.%d", &major, &minor);
-	if (major > 5 || (major == 5 && minor >= 10))
+	if (is_at_least(&u, 5, 10))
 		say(OK, "kernel", "Linux %s", u.release);
 	else
 		say(MISSING, "kernel", "Linux %s; 5.10 or later is needed", u.release);
@@ -172,13 +178,11 @@ static void check_limits(void)
 {
 	struct rlimit memlock = { 0 }, nofile = { 0 };
 	struct utsname u;
-	int major = 0, minor = 0;
 
 	uname(&u);
-	sscanf(u.release, "%d.%d", &major, &minor);
 	getrlimit(RLIMIT_MEMLOCK, &memlock);
 	getrlimit(RLIMIT_NOFILE, &nofile);
-	if (major > 5 || (major == 5 && minor >= 11) || memlock.rlim_cur == RLIM_INFINITY ||
+	if (is_at_least(&u, 5, 11) || memlock.rlim_cur == RLIM_INFINITY ||
 	    why__has_cap(CAP_SYS_RESOURCE))
 		say(OK, "locked memory", "not a limit here");
 	else

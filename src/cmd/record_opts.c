@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+<<<<<<< ours
 #include "base/cleanup.h"
+=======
+#include "base/clock.h"
+>>>>>>> theirs
 #include "base/log.h"
 #include "cmd/cmd.h"
 
 #define DEFAULT_FREQ 99
-#define NSEC_PER_SEC 1000000000ull
 
 enum {
 	OPT_BINARY = 256,

@@ -18,11 +18,11 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "collect/collector.h"
 #include "collect/mmap_sideband.h"
 #include "collect/reader.h"
@@ -64,14 +64,6 @@ struct live {
 	bool targets_only;
 	struct buf notes;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static int set_timer(int fd, uint64_t first_ns, uint64_t period_ns)
 {
@@ -136,7 +128,7 @@ static int add_samples(struct live *l)
 static int drain(struct live *l, const struct source_sink *sink, bool last, size_t *ret_tasks)
 {
 	struct add_task_ctx ctx = { .l = l, .sink = sink };
-	uint64_t cutoff = now_ns() - APPEAR_NS;
+	uint64_t cutoff = clock__now() - APPEAR_NS;
 	int err = add_samples(l);
 
 	*ret_tasks = sideband__drain(l->sideband, add_task, &ctx);
@@ -299,7 +291,8 @@ static int choose_cpus(struct live *l, const char *list, char **ret_why)
 /* Checked beforehand, since what fails for want of descriptors deep in libbpf is hard to tell. */
 static int check_nofile(const struct live *l, char **ret_why)
 {
-	size_t need = 3 * l->cpus.cpus.len + 64;
+	/* The event and its link; the side-band, of all CPUs, whichever are sampled. */
+	size_t need = 2 * l->cpus.cpus.len + sysconf(_SC_NPROCESSORS_ONLN) + 64;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
