@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-<<<<<<< ours
 #include "base/cleanup.h"
-=======
 #include "base/clock.h"
->>>>>>> theirs
 #include "base/log.h"
 #include "cmd/cmd.h"
 
