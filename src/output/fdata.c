@@ -35,7 +35,9 @@
 #include "profile/profile.h"
 
 #define LINE_MAX_BYTES (4u << 20) /* of one record; ELF names may be long */
-#define NOTES_MAX      (1u << 20)
+/* Escaped it can be twice as long, and numbers follow. */
+#define NAME_LEN_MAX (LINE_MAX_BYTES / 2 - 256)
+#define NOTES_MAX    (1u << 20)
 
 struct fdata {
 	char *path;
@@ -63,6 +65,7 @@ enum miss {
 	MISS_NO_CODE,	/* not in a section of code */
 	MISS_NO_VADDR,	/* no executable segment holds the offset */
 	MISS_AMBIGUOUS, /* more than one does */
+	MISS_NAME,	/* in a function with a name beyond reason */
 	MISSES,
 };
 
@@ -71,6 +74,7 @@ static const char *const miss_texts[MISSES] = {
 	[MISS_NO_CODE] = "outside the sections of code",
 	[MISS_NO_VADDR] = "at offsets that no executable segment holds",
 	[MISS_AMBIGUOUS] = "at offsets that several segments claim",
+	[MISS_NAME] = "in functions whose names are longer than 2 MB",
 };
 
 struct writer {
@@ -336,6 +340,10 @@ static int add_record(struct writer *w, const struct hit *h)
 		w->missed[code ? MISS_GAP : MISS_NO_CODE] += h->count;
 		return 0;
 	}
+	if (strnlen(f.name, NAME_LEN_MAX + 1) > NAME_LEN_MAX) {
+		w->missed[MISS_NAME] += h->count;
+		return 0;
+	}
 	return vec_push(
 		&w->records,
 		(struct record){ .function = f, .off = vaddr - f.vaddr, .count = h->count });
@@ -481,9 +489,9 @@ static int no_data(const struct writer *w, char **ret_why)
 		    "%s was sampled %" PRIu64
 		    " times, but never in a function that BOLT knows (%" PRIu64
 		    " between functions, %" PRIu64 " outside the sections of code, %" PRIu64
-		    " at unknown offsets)",
+		    " at unknown offsets, %" PRIu64 " in functions with too long names)",
 		    path, w->samples, w->missed[MISS_GAP], w->missed[MISS_NO_CODE],
-		    w->missed[MISS_NO_VADDR] + w->missed[MISS_AMBIGUOUS]);
+		    w->missed[MISS_NO_VADDR] + w->missed[MISS_AMBIGUOUS], w->missed[MISS_NAME]);
 	else if (w->seen)
 		why(ret_why,
 		    "%s ran, but no sample hit its own code (%" PRIu64
