@@ -362,6 +362,12 @@ static void say_trouble(const struct names_trouble *t)
 
 static void say_unresolved(const struct names *names)
 {
+	if (names->kallsyms_error == -ENODATA)
+		pr_warn("kernel functions have no names, since /proc/kallsyms hides their "
+			"addresses; run with CAP_SYSLOG, and kernel.kptr_restrict at 1 or 0");
+	else if (names->kallsyms_error)
+		pr_warn("kernel functions have no names: /proc/kallsyms: %s",
+			strerror(-names->kallsyms_error));
 	for (int r = NAME_SYMBOL + 1; r < NAME_REASONS; r++)
 		if (names->frames_by_reason[r])
 			pr_debug("%" PRIu64 " distinct frames without a name: %s",

@@ -162,6 +162,7 @@ static int name_all_kernel(struct names *n, const struct profile *p,
 
 	if (err == -ENOMEM)
 		return err;
+	n->kallsyms_error = err;
 	err = 0;
 	for (size_t k = 0; k < nr && !err; k++) {
 		struct name *name = &n->of_frame[order[k]];

@@ -37,6 +37,7 @@ struct names {
 	struct strtab *strings;
 	uint64_t frames_by_reason[NAME_REASONS]; /* distinct frames */
 	VEC(struct names_trouble) troubles;	 /* each DSO and reason once */
+	int kallsyms_error; /* why no kernel frame has a name; 0: they have, or there is none */
 };
 
 struct resolve_opts {

@@ -253,6 +253,21 @@ def a_hundred_outputs_of_one_run():
 
 
 @case
+def hidden_kernel_addresses_are_told():
+    d = tempdir()
+    less = ["setpriv", "--bounding-set=-syslog", "--inh-caps=-all", "--"]
+    if subprocess.run([*less, "grep", "-qv", "^0* ", "/proc/kallsyms"]).returncode == 0:
+        raise Skip("kernel addresses are shown to everybody here")
+    recording = Process([*less, EBOLT, "record", "-F", "997", "-o", d + "/a.folded", "--",
+                         workload("syscalls"), "0.5"])
+    equal(recording.wait(), 0, f"exit status:\n{recording.err}\n")
+    ledger = Ledger(recording.err)
+    check("CAP_SYSLOG" in recording.err, recording.err)
+    stacks = folded(d + "/a.folded", ledger)
+    check(any(s.leaf == b"[kernel]" for s in stacks), "no kernel frame")
+
+
+@case
 def a_file_size_limit_is_told():
     d = tempdir()
     recording = Recording("-o", d + "/a.folded", "-F", 997, "--", workload("busy"), 0.3,
