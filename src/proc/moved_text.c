@@ -10,7 +10,14 @@
 #include "object/elf_file.h"
 #include "object/proc_maps.h"
 
+/* What is compared at once; pages are this or a multiple of it. */
 #define PAGE 4096ull
+
+/* The bits of an address within a page. */
+static uint64_t page_mask(void)
+{
+	return sysconf(_SC_PAGESIZE) - 1;
+}
 
 static bool read_all(int fd, uint8_t *buf, uint64_t at)
 {
@@ -63,8 +70,8 @@ static bool off_by_bias(const struct elf_file *ef, uint64_t bias, uint64_t start
 
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t at = bias + loads[i].vaddr;
-		uint64_t first = at & ~(PAGE - 1);
-		uint64_t last = (at + loads[i].filesz + PAGE - 1) & ~(PAGE - 1);
+		uint64_t first = at & ~page_mask();
+		uint64_t last = (at + loads[i].filesz + page_mask()) & ~page_mask();
 
 		if (!loads[i].exec || start < first || end > last || last < first)
 			continue;
@@ -87,7 +94,7 @@ static bool by_neighbour(struct dso_table *dsos, const struct dso_sighting *s, u
 		return false;
 	loads = elf_file__loads(ef, &nr);
 	for (size_t i = 0; i < nr && !found; i++) {
-		uint64_t first = loads[i].off & ~(PAGE - 1);
+		uint64_t first = loads[i].off & ~page_mask();
 
 		if (s->pgoff < first || s->pgoff > loads[i].off + loads[i].filesz)
 			continue;
