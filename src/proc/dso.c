@@ -144,31 +144,45 @@ static size_t without_deleted(const char *path, size_t len)
 	return len > n && !memcmp(path + len - n, deleted_suffix, n) ? len - n : len;
 }
 
-static int open_sighting(const struct dso_sighting *s, int *ret_fd)
+static int open_under(const char *root, const struct dso_sighting *s, size_t len, int *ret_fd)
 {
 	_cleanup_free_ char *path = NULL;
-	size_t len;
-	int err;
 
-	if (asprintf(&path, "/proc/%d/map_files/%llx-%llx", s->pid, (unsigned long long)s->start,
-		     (unsigned long long)s->end) < 0) {
+	if (asprintf(&path, "%s%.*s", root, (int)len, s->path) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	if (!open_checked(path, &s->id, ret_fd))
-		return 0;
-	free(path);
-	len = without_deleted(s->path, s->path_len);
-	if (asprintf(&path, "/proc/%d/root%.*s", s->pid, (int)len, s->path) < 0) {
-		path = NULL;
-		return -ENOMEM;
+	return open_checked(path, &s->id, ret_fd);
+}
+
+static int open_sighting(const struct dso_sighting *s, int *ret_fd)
+{
+	/* A file may really be called so, and then it isn't deleted: both are tried. */
+	size_t lens[] = { s->path_len, without_deleted(s->path, s->path_len) };
+	pid_t tids[] = { s->pid, s->tid };
+	size_t nr_lens = lens[0] == lens[1] ? 1 : 2;
+	size_t nr_tids = !s->tid || s->tid == s->pid ? 1 : 2;
+	int err = -ENOENT;
+	char place[96];
+
+	for (size_t i = 0; i < nr_tids; i++) {
+		snprintf(place, sizeof(place), "/proc/%d/map_files/%llx-%llx", tids[i],
+			 (unsigned long long)s->start, (unsigned long long)s->end);
+		if (!open_checked(place, &s->id, ret_fd))
+			return 0;
 	}
 	if (s->path_len == 0 || s->path[0] != '/')
-		return -ENOENT;
-	if (!open_checked(path, &s->id, ret_fd))
-		return 0;
-	/* What is after "/proc/PID/root" is the bare path. */
-	err = open_checked(path + strlen(path) - len, &s->id, ret_fd);
+		return err;
+	for (size_t l = 0; l < nr_lens; l++) {
+		for (size_t i = 0; i < nr_tids; i++) {
+			snprintf(place, sizeof(place), "/proc/%d/root", tids[i]);
+			if (!open_under(place, s, lens[l], ret_fd))
+				return 0;
+		}
+		err = open_under("", s, lens[l], ret_fd);
+		if (!err)
+			return 0;
+	}
 	return err;
 }
 

@@ -61,7 +61,7 @@ struct dso_sighting {
 	struct dso_id id;
 	const char *path;
 	size_t path_len;
-	pid_t pid;
+	pid_t pid, tid; /* tid: another thread, if the leader has exited; or 0 */
 	uint64_t start, end, pgoff;
 };
 

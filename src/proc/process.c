@@ -15,6 +15,7 @@
 #include "object/proc_stat.h"
 #include "proc/mappings.h"
 #include "proc/moved_text.h"
+#include "proc/proc_task.h"
 
 #define MAPS_TEXT_MAX (256u << 20)
 /* Vdso addresses below this are of 32-bit processes, whose image is another. */
@@ -194,6 +195,7 @@ static uint64_t read_start_ticks(uint32_t pid)
 /* The executable mappings that /proc/PID/maps states now. 0 or a negative errno. */
 static int read_maps(struct process_table *t, uint32_t pid, struct process *into)
 {
+	uint32_t tid = proc_task__with_memory(pid);
 	struct proc_maps_entry e;
 	struct proc_maps pm;
 	unsigned int tries = 0;
@@ -201,7 +203,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 	char path[48];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%u/maps", tid ? tid : pid);
 	buf__init(&text, MAPS_TEXT_MAX);
 	err = buf__read_path(&text, path);
 	proc_maps__init(&pm, text.data, text.len);
@@ -210,7 +212,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 			.id = { .maj = e.maj, .min = e.min, .ino = e.ino },
 			.path = e.path,
 			.path_len = e.path_len,
-			.pid = pid,
+			.pid = tid,
 			.start = e.start,
 			.end = e.end,
 			.pgoff = e.pgoff,
@@ -225,7 +227,7 @@ static int read_maps(struct process_table *t, uint32_t pid, struct process *into
 			continue;
 		}
 		if (m.kind == MAPPING_ANON && tries++ < MOVED_TEXT_TRIES &&
-		    moved_text__find(t->dsos, pid, text.data, text.len, m.start, m.end, &m.dso,
+		    moved_text__find(t->dsos, tid, text.data, text.len, m.start, m.end, &m.dso,
 				     &m.pgoff)) {
 			m.kind = MAPPING_FILE;
 			m.moved = true;
@@ -292,6 +294,7 @@ static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 		.path = r->path,
 		.path_len = strnlen(r->path, r->hdr.length - sizeof(*r)),
 		.pid = r->pid,
+		.tid = r->tid,
 		.start = r->start,
 		.end = r->start + r->len,
 		.pgoff = r->pgoff,
@@ -308,6 +311,7 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 	struct process was = { 0 };
 	uint64_t at = anon->start;
 	const struct mapping *m;
+	uint32_t tid = 0;
 
 	vec_init(&was.maps, PROCESS_MAPS_MAX);
 	if (mappings__copy(&was, p) || mappings__cover(p, anon)) {
@@ -321,8 +325,9 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 		if (part.kind != MAPPING_FILE)
 			continue;
 		mappings__clip(&part, anon->start, anon->end);
-		if (!part.moved && !moved_text__is(t->dsos, part.dso, part.pgoff, p->pid,
-						   part.start, part.end - part.start))
+		tid = tid ? tid : proc_task__with_memory(p->pid);
+		if (!part.moved && !moved_text__is(t->dsos, part.dso, part.pgoff, tid, part.start,
+						   part.end - part.start))
 			continue;
 		part.moved = true;
 		if (mappings__cover(p, &part))
