@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	status = run(argc, argv);
 	/* What was printed, unless it was said already that something failed. */
-	if (fflush(stdout) && status == EXIT_OK) {
+	if ((fflush(stdout) || ferror(stdout)) && status == EXIT_OK) {
 		pr_err("cannot write to standard output: %s", strerror(errno));
 		return EXIT_FAILED;
 	}

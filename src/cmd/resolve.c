@@ -185,13 +185,20 @@ static bool resolve_text(struct resolver *r, const char *text)
 
 static bool resolve_stdin(struct resolver *r)
 {
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
+	/* A number takes less; what is cut to this length isn't one. */
+	char line[256];
 
-	while (getline(&line, &size, stdin) > 0) {
-		line[strcspn(line, " \t\r\n")] = '\0';
-		if (line[0] && !resolve_text(r, line))
+	while (fgets(line, sizeof(line), stdin)) {
+		char *at = line + strspn(line, " \t"), *end = at + strcspn(at, " \t\r\n");
+		bool blank = *end && end == at;
+
+		*end = '\0';
+		if (!blank && !resolve_text(r, at))
 			return false;
+	}
+	if (ferror(stdin)) {
+		pr_err("standard input: %s", strerror(errno));
+		r->failed = true;
 	}
 	return true;
 }
@@ -306,7 +313,7 @@ int cmd_resolve(int argc, char **argv)
 	err = r.pid ? open_process(&r) : open_elf(&r, argv[optind++]);
 	for (int i = optind; !err && understood && i < argc; i++)
 		understood = strcmp(argv[i], "-") ? resolve_text(&r, argv[i]) : resolve_stdin(&r);
-	if (fflush(stdout)) {
+	if (fflush(stdout) || ferror(stdout)) {
 		pr_err("standard output: %s", strerror(errno));
 		err = -EIO;
 	}

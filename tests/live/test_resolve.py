@@ -58,6 +58,27 @@ def what_cannot_be_resolved_says_why():
 
 
 @case
+def standard_streams_that_fail_are_told():
+    def run(stdin, stdout=subprocess.DEVNULL):
+        return subprocess.run([EBOLT, "resolve", ELF, "-"], stdin=stdin, stdout=stdout,
+                              stderr=subprocess.PIPE)
+
+    directory = os.open("/", os.O_RDONLY)
+    done = run(directory)
+    os.close(directory)
+    equal(done.returncode, 1, "exit status where standard input is a directory")
+    check(b"standard input: Is a directory" in done.stderr, done.stderr)
+    with open("/dev/zero") as endless:
+        equal(run(endless).returncode, 2, "exit status of endless NULs")
+    with open(tempdir() + "/numbers", "w+") as numbers, open("/dev/full", "w") as full:
+        numbers.write("1\n" * 100000)
+        numbers.seek(0)
+        done = run(numbers, full)
+    equal(done.returncode, 1, "exit status where standard output is full")
+    check(b"standard output: No space left" in done.stderr, done.stderr)
+
+
+@case
 def addresses_of_a_running_process():
     program = Workload("busy", 60)
     try:
