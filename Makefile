@@ -120,10 +120,19 @@ $(W)/plt $(W)/moved: $(WL_LIB)
 $(W)/plt: WL_LD := -L$(W) -lcallee -Wl,-rpath,'$$ORIGIN' -Wl,-z,lazy
 $(W)/moved: WL_LD := -L$(W) -lmoved -Wl,-rpath,'$$ORIGIN' -ldl
 
+$(W)/one $(W)/two: tests/workloads/steps.h tests/workloads/image.h
+$(W)/one $(W)/two: WL_LD := -fuse-ld=lld -Wl,--emit-relocs -ldl
+
 $(W)/%: tests/workloads/%.c tests/workloads/workload.h
 	$(call msg,WORKLOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(WL_CLANG) $(WL_CFLAGS) -o $@ $< $(WL_LD)
+
+# The programs that test_matrix.py tells apart, one a way to link.
+$(W)/links/built: tests/live/links.py $(wildcard tests/workloads/links/*) \
+		tests/workloads/image.h tests/workloads/workload.h
+	$(call msg,WORKLOAD,$(@D))
+	$(Q)WL_CLANG=$(WL_CLANG) tests/live/links.py $(@D) && touch $@
 
 # C++ without its library: templates and namespaces are all that is wanted of it.
 $(W)/%: tests/workloads/%.cc tests/workloads/workload.h
@@ -132,12 +141,12 @@ $(W)/%: tests/workloads/%.cc tests/workloads/workload.h
 	$(Q)$(WL_CLANG) -x c++ -std=c++17 -fno-exceptions -fno-rtti \
 		$(filter-out -std=%,$(WL_CFLAGS)) -o $@ $<
 
-$(W)/lib%.so: tests/workloads/lib/%.c
+$(W)/lib%.so: tests/workloads/lib/%.c tests/workloads/workload.h tests/workloads/image.h
 	$(call msg,WORKLOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(WL_CLANG) $(WL_CFLAGS) -shared -fPIC -o $@ $<
 
-workloads: $(WORKLOADS) $(WL_LIB)
+workloads: $(WORKLOADS) $(WL_LIB) $(W)/links/built
 	@:
 test-programs: all workloads $(UNIT_TESTS) $(FUZZ_REPLAYS)
 	@:
