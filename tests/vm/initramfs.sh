@@ -3,7 +3,7 @@
 #
 # Packs the memory disk of the virtual machines:
 #
-#	B=build tests/vm/initramfs.sh OUT [MODULE.ko...]
+#	B=build tests/vm/initramfs.sh OUT
 #
 # In it: busybox; the programs that the tests call, Python with the parts of its library that they
 # import, and the shared libraries that ldd names for all of these, each at its path on this
@@ -13,7 +13,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 out=$1
-shift
 root=$(mktemp -d) && chmod 755 "$root" || exit 1
 umask 022
 trap 'rm -rf "$root"' EXIT
@@ -83,9 +82,6 @@ put "${libs[@]}"
 # The C library opens it when a thread ends, Python's too.
 put "$(ldconfig -p | awk '/libgcc_s\.so\.1 .*x86-64/ { print $NF; exit }')"
 
-for module; do
-	mkdir -p "$root/modules" && cp "$module" "$root/modules/"
-done
 cat >"$root/etc/passwd" <<-END
 	root:x:0:0:root:/root:/bin/sh
 	nobody:x:65534:65534:nobody:/:/bin/false
