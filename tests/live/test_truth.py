@@ -73,8 +73,9 @@ def threads_get_their_cpu_time():
     for x in names:
         # A thread has the CPU for some milliseconds at a time, so neighbouring samples mostly
         # repeat each other, but they also lie evenly in each turn: the deviation is below the
-        # binomial one.
-        ok, text = within(counts[x], n, had[x] / sum(had.values()))
+        # binomial one. Emulated, they come when the host lets them: a turn of some 4 ms has up to
+        # 4 samples or none, which doubles the deviation.
+        ok, text = within(counts[x], n, had[x] / sum(had.values()), 8 if VM else 4)
         note(f"{x}: {text}")
         check(ok, f"{x}: {text}")
 
@@ -104,16 +105,18 @@ def children_and_grandchildren_are_followed():
 @case
 def short_lived_processes_are_named():
     out = tempdir() + "/short.folded"
-    recording = Recording("-F", 997, "-o", out, "--", workload("shortlived"), 4,
-                          LONGER, ready=False)
+    # Exec and dynamic linking are counted, too: they take an emulated CPU some 60 ms.
+    seconds, longer = (8, 40) if VM else (4, 1)
+    recording = Recording("-F", 997, "-o", out, "--", workload("shortlived"), seconds, longer,
+                          ready=False)
     ledger = recording.finish()
     stacks = folded(out, ledger)
     n = total(stacks)
     named = total(stacks, lambda s: b"short_work" in s.frames)
     unknown = total(stacks, lambda s: s.leaf == b"[unknown]")
     note(f"{named} of {n} in short_work, {unknown} unknown")
-    # Each process lives 5 to 20 ms (LONGER times that) and works for 12.5 ms on average beside 1
-    # to 2 ms of exec, dynamic linking and exit.
+    # Each process lives 5 to 20 ms and works for 12.5 ms on average beside 1 to 2 ms of exec,
+    # dynamic linking and exit.
     cpu = int(re.search(r"cpu_ns=(\d+)", recording.out)[1]) / 1e9
     check(n > 0.9 * DELIVERED * cpu * 997, f"{cpu} s of CPU time: {ledger.line}")
     others = leaves([s for s in stacks if b"short_work" not in s.frames])
