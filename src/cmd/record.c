@@ -203,7 +203,8 @@ static int start_targets(struct recording *r)
 		return err;
 	err = command__fork(&r->command, r->opts.command, &r->env);
 	if (err) {
-		pr_err("cannot run %s: %s", r->opts.command[0], strerror(-err));
+		pr_err("cannot run %s: %s%s", r->opts.command[0], strerror(-err),
+		       err == -EMFILE ? "; raise the limit (ulimit -n)" : "");
 		return err;
 	}
 	if (r->opts.live.targets_only)
