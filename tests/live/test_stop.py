@@ -58,7 +58,8 @@ def the_duration_ends_a_recording():
     # Beside the two seconds: loading the programs, reading /proc, writing.
     check(2 <= took < 12, f"-d 2 took {took} s")
     # One CPU for two seconds gives 1994 samples at most.
-    check(0.5 * DELIVERED * expected < ledger.aggregated < 2.02 * 997, f"{ledger.line}, expected {expected}")
+    check(0.5 * DELIVERED * expected < ledger.aggregated < 2.02 * 997,
+          f"{ledger.line}, expected {expected}")
 
 
 @case
