@@ -301,6 +301,23 @@ def sample_process(load, hz, seconds, *args):
     return ledger, (cpu_seconds(load.pid) - before) * hz
 
 
+def cpu_seconds_of_all_threads(pid):
+    total = 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/schedstat") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
+
+
+def record_until_busy(pids, seconds, *args):
+    """Records until each of the processes has had so much of the CPUs: the ledger."""
+    recording = Recording(*args)
+    before = {pid: cpu_seconds_of_all_threads(pid) for pid in pids}
+    wait_until("CPU time", lambda: all(cpu_seconds_of_all_threads(pid) - before[pid] >= seconds
+                                       for pid in pids), 120)
+    return recording.stop()
+
+
 def record(*args, status=0, **kw):
     return Recording(*args, ready=False, **kw).finish(status)
 

@@ -65,7 +65,8 @@ def attached(*steps, program=ONE, **kw):
     process = Process([program, *steps, "ready", "forever"])
     process.wait_line("out", rb"^ready$")
     before = truth_of(process.out)
-    ledger = Recording("-p", process.pid, "-F", HZ, "--no-kernel", "-d", 1, "-o", out).finish()
+    ledger = record_until_busy([process.pid], 0.5, "-p", process.pid, "-F", HZ, "--no-kernel",
+                               "-o", out)
     process.signal(signal.SIGTERM)
     equal(process.wait(), 0, process.err)
     truth = {k: v - before.get(k, 0) for k, v in truth_of(process.out).items()}

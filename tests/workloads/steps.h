@@ -294,6 +294,14 @@ static void task_step(const char *step, const char *arg, char **rest)
 	}
 }
 
+/* Not everywhere can it be found: what needs no text doesn't look for it. */
+static char *its_text(void)
+{
+	if (!text)
+		find_text();
+	return text;
+}
+
 /* What the process does to itself; 0: it is no such step. */
 static int own_step(const char *step, const char *arg)
 {
@@ -306,13 +314,13 @@ static int own_step(const char *step, const char *arg)
 	else if (!strcmp(step, "map"))
 		map_over(arg, MAP_FIXED_NOREPLACE);
 	else if (!strcmp(step, "unmap"))
-		return !munmap(text, text_len);
+		return !munmap(its_text(), text_len);
 	else if (!strcmp(step, "mremap"))
 		move_text();
 	else if (!strcmp(step, "split"))
 		make_writable((void *)current.hot[1], 4096);
 	else if (!strcmp(step, "rwx"))
-		make_writable(text, text_len);
+		make_writable(its_text(), text_len);
 	else if (!strcmp(step, "nobody"))
 		become_nobody();
 	else
@@ -347,7 +355,6 @@ int main(int argc, char **argv)
 	signal(SIGTERM, workload_on_signal);
 	signal(SIGINT, workload_on_signal);
 	current = image;
-	find_text();
 	run(argv + 1);
 	/* Without destructors: a library's may have been moved away. */
 	_exit(0);
