@@ -6,6 +6,12 @@
  * verifier knows the type of, and a field is one load instruction. Before, each is a call of
  * bpf_probe_read_kernel(). config.task_btf is constant, so only one of the two is left
  * after the verifier.
+ *
+ * The file of a mapping, as /proc/PID/maps states it: on overlayfs a mapping is of the layer's own
+ * file, which has the layer's device and inode. Up to Linux 6.6 that is what maps state. Since
+ * 6.7 such a file is a struct backing_file, which also knows the path that the user opened, and
+ * maps state that one's inode; so does the side-band, though only since 6.18 and what was carried
+ * back of it. (In 6.5 and 6.6 there is a struct backing_file too, but without user_path.)
  */
 #ifndef EBOLT_COMPAT_BPF_H
 #define EBOLT_COMPAT_BPF_H
@@ -13,10 +19,11 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
-#include "config.h"
-#include "maps.bpf.h"
+#include "config.bpf.h"
 
-/* What a sample says of its task beyond what helpers tell. */
+#define NS_PER_TICK 10000000 /* of /proc/PID/stat: USER_HZ is 100 on every architecture here */
+
+/* What a record says of its task beyond what helpers tell. */
 struct task_facts {
 	__u64 start_boottime; /* of the thread group leader, ns */
 	__u32 pid_level;      /* depth of its pid namespace; 0: the initial one */
@@ -53,16 +60,70 @@ static __always_inline struct task_facts current_task_facts(void)
 	}
 }
 
-/* The number of a struct pid in its own namespace. */
+/*
+ * The number of a struct pid in its own namespace.
+ *
+ * Where the verifier knows the type of the pointer, it allows only bounded arithmetic on it, and
+ * up to Linux 6.8 it knows no bound of a product unless the second factor is the constant: so the
+ * level is bounded (MAX_PID_NS_LEVEL is 32), and the multiplication not left to the compiler.
+ */
 static __always_inline __u32 pid_inner_number(const struct pid *pid, __u32 level)
 {
-	const void *at = (const void *)pid + bpf_core_field_offset(struct pid, numbers) +
-			 (__u64)level * bpf_core_type_size(struct upid) +
-			 bpf_core_field_offset(struct upid, nr);
+	__u64 off = level & 63, size = bpf_core_type_size(struct upid);
+	const void *at;
 	__u32 nr = 0;
 
+	__asm__ volatile("%0 *= %1" : "+r"(off) : "r"(size));
+	at = (const void *)pid + bpf_core_field_offset(struct pid, numbers) + off +
+	     bpf_core_field_offset(struct upid, nr);
 	bpf_probe_read_kernel(&nr, sizeof(nr), at);
 	return nr;
+}
+
+/*
+ * include/linux/fs.h: Linux 6.5; the other since 6.14, carried back to 6.12. Each means something
+ * else to the other kernels, so there is a second test.
+ */
+#define FMODE_BACKING_OLD (1 << 25)
+#define FMODE_BACKING	  (1 << 24)
+
+/* The path and the inode that stand for a mapped file. */
+struct user_file {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+	struct inode *inode;
+};
+
+/*
+ * Of a backing file: true, and its user_path. What stands behind a file that is none is no path,
+ * whose mount and dentry are of one file system.
+ */
+static __always_inline bool backing_path(struct file *file, struct user_file *ret)
+{
+	struct backing_file *backing = (void *)file;
+	struct dentry *d;
+	struct vfsmount *mnt;
+
+	if (!bpf_core_field_exists(backing->user_path) ||
+	    !(BPF_CORE_READ(file, f_mode) & (FMODE_BACKING | FMODE_BACKING_OLD)))
+		return false;
+	mnt = BPF_CORE_READ(backing, user_path.mnt);
+	d = BPF_CORE_READ(backing, user_path.dentry);
+	*ret = (struct user_file){ .mnt = mnt, .dentry = d, .inode = BPF_CORE_READ(d, d_inode) };
+	return ret->inode && BPF_CORE_READ(d, d_sb) &&
+	       BPF_CORE_READ(mnt, mnt_sb) == BPF_CORE_READ(d, d_sb);
+}
+
+static __always_inline struct user_file user_file(struct file *file)
+{
+	struct user_file u;
+
+	if (!backing_path(file, &u)) {
+		u.mnt = BPF_CORE_READ(file, f_path.mnt);
+		u.dentry = BPF_CORE_READ(file, f_path.dentry);
+		u.inode = BPF_CORE_READ(file, f_inode);
+	}
+	return u;
 }
 
 /*

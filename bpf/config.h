@@ -12,12 +12,14 @@
 struct bpf_config {
 	__u64 grid_period;  /* ns between two fires of a clock event; 0: not a clock event */
 	__u32 max_stack;    /* frames of a stack at which the kernel cuts it, 1..REC_STACK_MAX */
+	__u32 page_shift;   /* of this machine: pages are 1 << this bytes */
 	__u8 targets_only;  /* only processes in the targets map */
 	__u8 no_kernel;	    /* filter samples of kernel mode, no kernel frames */
 	__u8 no_user;	    /* filter samples of user mode, no user frames */
 	__u8 include_idle;  /* idle tasks are sampled too */
 	__u8 task_btf;	    /* bpf_get_current_task_btf() is there (Linux 5.11) */
 	__u8 idle_switches; /* the idle task can be reached from the current one */
+	__u8 pad[6];
 };
 
 #define TARGETS_MAX 16384
@@ -57,6 +59,23 @@ struct cpu_state {
 	__u64 period_last; /* of the last fire */
 	__u64 nr_periods;  /* fires in period_sum */
 	__u64 scratch[(SCRATCH_BYTES + 7) / 8]; /* the record that is being built */
+} __attribute__((aligned(128)));
+
+/*
+ * What a CPU's task programs work on. They run with preemption off and never in an interrupt, so
+ * one scratch a CPU is enough. The record stands in front of its path, which is put together from
+ * the names on the way from the root; TASK_SLACK lets a name and the padding be written before
+ * the end is looked at.
+ */
+#define TASK_PATH_BYTES 4096 /* PATH_MAX */
+#define TASK_PATH_NAMES 256  /* components; paths of more are said to be too long */
+#define TASK_NAME_MAX	255  /* NAME_MAX */
+#define TASK_SLACK	280
+
+struct task_cpu_state {
+	__u64 lost;			 /* records that found no room in the ring */
+	__u64 dentries[TASK_PATH_NAMES]; /* of the path, leaf first */
+	__u64 rec[(sizeof(struct rec_mmap) + TASK_PATH_BYTES + TASK_SLACK + 7) / 8];
 } __attribute__((aligned(128)));
 
 #endif

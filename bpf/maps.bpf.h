@@ -5,9 +5,7 @@
 
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
-#include "config.h"
-
-const volatile struct bpf_config config;
+#include "config.bpf.h"
 
 /*
  * A struct cpu_state a CPU, by CPU number. An array rather than a per-CPU array: its look-up is

@@ -65,18 +65,28 @@ struct rec_sample {
 	__u64 ips[]; /* nr_kernel kernel addresses, then nr_user user addresses */
 };
 
+/* What only BPF knows of a record's process: all 0 in records of the side-band. */
+struct rec_facts {
+	__u64 start_ticks; /* these four as in rec_sample */
+	__u64 cgroup_id;
+	__u32 inner_pid;
+	__u32 mnt_ns; /* 0 also for a task that has left its namespaces */
+};
+
 struct rec_mmap {
 	struct rec_hdr hdr;
+	struct rec_facts facts;
 	__u32 pid, tid;
 	__u64 start, len, pgoff; /* pgoff in bytes */
 	__u32 maj, min;
-	__u64 ino, gen; /* all 0 for anonymous memory */
-	__u32 prot, flags;
+	__u64 ino, gen;	   /* all 0 for anonymous memory */
+	__u32 prot, flags; /* PROT_*; MAP_SHARED or MAP_PRIVATE, MAP_LOCKED, MAP_HUGETLB */
 	char path[]; /* NUL-terminated; "//anon", "[vdso]" and the like as the kernel names them */
 };
 
 struct rec_comm {
 	struct rec_hdr hdr;
+	struct rec_facts facts;
 	__u32 pid, tid;
 	char comm[REC_COMM_LEN];
 };
@@ -84,6 +94,7 @@ struct rec_comm {
 /* fork and exit */
 struct rec_task {
 	struct rec_hdr hdr;
+	struct rec_facts facts;
 	__u32 pid, tid;
 	__u32 ppid, ptid; /* the parent's, or who created the thread */
 };

@@ -17,7 +17,6 @@
 #include "grid.bpf.h"
 
 #define STACK_BYTES (REC_STACK_MAX * sizeof(__u64))
-#define NS_PER_TICK 10000000 /* of /proc/PID/stat: USER_HZ is 100 on every architecture here */
 
 /* A mask bounds a length by STACK_BYTES in one instruction, since it is all ones above bit 2. */
 _Static_assert((STACK_BYTES & (STACK_BYTES + 8)) == 0, "STACK_BYTES + 8 is a power of two");

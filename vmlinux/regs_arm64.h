@@ -13,4 +13,8 @@ typedef struct {
 /* PSTATE.M[3:0]: 0 is EL0, in AArch64 and in AArch32 state alike. */
 #define regs_user_mode(r) (((r)->pstate & 0xf) == 0)
 
+/* A kprobe's context is a struct pt_regs, which begins like this. Arguments of the function. */
+#define regs_arg1(r) ((r)->regs[0])
+#define regs_arg2(r) ((r)->regs[1])
+
 #endif

@@ -12,4 +12,8 @@ typedef struct {
 /* The privilege level that the interrupt hit: the low two bits of the code segment selector. */
 #define regs_user_mode(regs) (((regs)->cs & 3) != 0)
 
+/* A kprobe's context is a struct pt_regs, which is the same here. Arguments of the function. */
+#define regs_arg1(regs) ((regs)->di)
+#define regs_arg2(regs) ((regs)->si)
+
 #endif

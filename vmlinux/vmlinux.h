@@ -97,6 +97,100 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
 
+struct super_block {
+	__u32 s_dev; /* major << 20 | minor */
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__u32 i_generation;
+};
+
+struct qstr {
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+
+struct dentry;
+
+struct dentry_operations {
+	char *(*d_dname)(struct dentry *dentry, char *buf, int len);
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash; /* pprev is NULL: not hashed, as when it was unlinked */
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	const struct dentry_operations *d_op;
+	struct super_block *d_sb;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+	__u32 f_mode;
+};
+
+struct backing_file { /* Linux 6.5 */
+	struct file file;
+	struct path user_path; /* Linux 6.7 */
+};
+
+struct fs_struct {
+	struct path root;
+};
+
+struct vm_area_struct;
+
+struct vm_operations_struct {
+	const char *(*name)(struct vm_area_struct *vma);
+};
+
+struct vm_special_mapping {
+	const char *name;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
+	const struct vm_operations_struct *vm_ops;
+	void *vm_private_data;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct;
 
 struct rq {
@@ -121,6 +215,10 @@ struct task_struct {
 	__u64 start_boottime; /* ns */
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	struct task_struct *real_parent;
+	struct fs_struct *fs;
+	struct css_set *cgroups;
+	char comm[16];
 };
 
 /* Contexts of classic tracepoints. */
