@@ -40,6 +40,7 @@ void process_table__init(struct process_table *t, struct dso_table *dsos)
 	vec_init(&t->free_places, PROCESSES_MAX);
 	vec_init(&t->exited, 2 * PROCESSES_MAX);
 	hashmap__init(&t->by_pid, PROCESSES_MAX);
+	shared_vm__init(&t->shared);
 }
 
 static void process__free(struct process *p)
@@ -57,6 +58,7 @@ void process_table__done(struct process_table *t)
 	vec_done(&t->free_places);
 	vec_done(&t->exited);
 	hashmap__done(&t->by_pid);
+	shared_vm__done(&t->shared);
 }
 
 struct pid_probe {
@@ -263,13 +265,20 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 int process_table__read_proc(struct process_table *t)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	struct proc_stat stat;
 	struct dirent *entry;
+	struct process *p;
 
 	if (!dir)
 		return -errno;
-	while ((entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			process_table__read(t, strtoul(entry->d_name, NULL, 10));
+	while ((entry = readdir(dir))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		p = process_table__read(t, strtoul(entry->d_name, NULL, 10));
+		/* Kernel threads have no memory to share. */
+		if (p && p->maps.len && !proc_stat__read(p->pid, &stat))
+			shared_vm__began(&t->shared, stat.ppid, p->pid);
+	}
 	return 0;
 }
 
@@ -336,11 +345,24 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 	vec_done(&was.maps);
 }
 
+static void add_mapping(struct process_table *t, struct process *p, const struct mapping *m)
+{
+	/* W^X runtimes report the same mapping again and again. */
+	if (mappings__has(p, m))
+		return;
+	if (m->kind == MAPPING_ANON)
+		cover_by_anon(t, p, m);
+	else if (mappings__cover(p, m))
+		t->stats.maps_dropped++;
+	p->version = t->next_version++;
+}
+
 static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 {
 	struct process *p = known(t, r->pid);
 	struct dso_sighting s;
 	struct mapping m;
+	uint32_t pid;
 
 	if (is_old(t, p, &r->hdr) || !sighting_of(r, &s))
 		return;
@@ -352,14 +374,12 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 		t->stats.maps_dropped++;
 		return;
 	}
-	/* W^X runtimes report the same mapping again and again. */
-	if (mappings__has(p, &m))
-		return;
-	if (m.kind == MAPPING_ANON)
-		cover_by_anon(t, p, &m);
-	else if (mappings__cover(p, &m))
-		t->stats.maps_dropped++;
-	p->version = t->next_version++;
+	add_mapping(t, p, &m);
+	for (size_t pos = 0; shared_vm__next(&t->shared, r->pid, &pos, &pid);) {
+		p = known(t, pid);
+		if (p && !is_old(t, p, &r->hdr))
+			add_mapping(t, p, &m);
+	}
 }
 
 void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
@@ -382,6 +402,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 		p = add(t, r->pid);
 	if (!p)
 		return;
+	shared_vm__left(&t->shared, r->pid);
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
@@ -398,6 +419,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 	if (r->pid == r->ppid || is_old(t, p, &r->hdr))
 		return;
 	drop(t, r->pid);
+	shared_vm__left(&t->shared, r->pid);
 	p = add(t, r->pid);
 	if (!p)
 		return;
@@ -405,6 +427,8 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 	parent = known(t, r->ppid);
 	if (!parent)
 		return;
+	if (parent->maps.len)
+		shared_vm__began(&t->shared, r->ppid, r->pid);
 	p->losses = parent->losses;
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
@@ -565,10 +589,12 @@ void process_table__reap(struct process_table *t, uint64_t now)
 			continue;
 		}
 		ticks = read_start_ticks(pid);
-		if (!ticks || (p->start_ticks && ticks != p->start_ticks))
+		if (!ticks || (p->start_ticks && ticks != p->start_ticks)) {
+			shared_vm__left(&t->shared, pid);
 			drop(t, pid);
-		else
+		} else {
 			p->exited_at = 0; /* other threads live on */
+		}
 	}
 	t->exited.len = kept;
 }

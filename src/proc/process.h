@@ -21,6 +21,7 @@
 #include "base/hashmap.h"
 #include "base/vec.h"
 #include "proc/dso.h"
+#include "proc/shared_vm.h"
 
 #define PROCESSES_MAX	 (1u << 18)
 #define PROCESS_MAPS_MAX (1u << 16) /* executable mappings of one process */
@@ -74,8 +75,9 @@ struct process_table {
 	VEC(uint32_t) exited; /* pids to look at when they may be gone */
 	struct hashmap by_pid;
 	struct dso_table *dsos; /* borrowed */
-	size_t max_procs;	/* PROCESSES_MAX, but for tests */
-	size_t hand;		/* of the eviction, an index into procs */
+	struct shared_vm shared;
+	size_t max_procs; /* PROCESSES_MAX, but for tests */
+	size_t hand;	  /* of the eviction, an index into procs */
 	uint64_t next_version;
 	uint64_t losses;     /* how often task records were lost */
 	uint64_t lost_until; /* ns; the end of the last loss */
@@ -123,6 +125,10 @@ static inline bool process_table__is_stale(const struct process_table *t, const 
 
 /* The mapping that holds addr, or NULL. Borrowed until the next change. */
 const struct mapping *process__lookup(const struct process *p, uint64_t addr);
+
+/* Where the file of a MAPPING_FILE can be found. Strings are borrowed from the DSO table. */
+struct dso_sighting process__sighting(const struct process *p, const struct mapping *m,
+				      const struct dso_table *dsos);
 
 /*
  * Reads /proc/PID/maps again for an address that nothing covers, at a bounded rate. True: the

@@ -111,6 +111,13 @@ def what_a_child_in_the_same_memory_maps():
 
 
 @case
+def what_another_process_in_the_same_memory_maps_over_code():
+    # The record is of a child; the code of its parent changes by it. That the two share is asked of
+    # the kernel, so the child must live for as long as a record waits.
+    launched(f"lib:{FIRST}", BURN, f"helper:fixed:{SECOND}", BURN, f"helper:fixed:{FIRST}", BURN)
+
+
+@case
 def threads_that_share_a_library():
     launched(f"lib:{FIRST}", "threads:3", f"burn:{BLOCKS // 2}")
 

@@ -9,6 +9,7 @@
  *	exec:PROGRAM	the program goes on with the steps that are left; so in all that follow
  *	texec:PROGRAM	the same, by another thread than the leader
  *	fork, vm	a child goes on, in a copy of the memory, or in the same memory (CLONE_VM)
+ *	helper:STEP	a child in the same memory waits for half a second, does one step and exits
  *	vfork:PROGRAM, spawn:PROGRAM	a child becomes the program, by vfork() or posix_spawn()
  *	again:N:PROGRAM	a child burns N blocks and exits, another of the same pid becomes the
  *program threads:N	N threads go on leader		a thread goes on, the leader exits nobody
@@ -44,6 +45,7 @@ static off_t text_off;
 static void *library;
 
 static void run(char **steps);
+static void help(const char *step);
 
 static void fail(const char *what)
 {
@@ -225,6 +227,22 @@ static void clone_in_same_memory(char **steps)
 	end_with(clone(run_as_child, stack + STACK_BYTES, CLONE_VM | SIGCHLD, steps));
 }
 
+static int help_as_child(void *steps)
+{
+	usleep(500000);
+	return run_as_child(steps);
+}
+
+static void help(const char *step)
+{
+	char *stack = malloc(STACK_BYTES), *steps[] = { (char *)step, NULL };
+	pid_t child = clone(help_as_child, stack + STACK_BYTES, CLONE_VM | SIGCHLD, steps);
+
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		fail("a child");
+	free(stack);
+}
+
 /* A child of a pid that was another's a moment ago. */
 static void same_pid_again(const char *arg, char **steps)
 {
@@ -323,6 +341,8 @@ static int own_step(const char *step, const char *arg)
 		make_writable(its_text(), text_len);
 	else if (!strcmp(step, "nobody"))
 		become_nobody();
+	else if (!strcmp(step, "helper"))
+		help(arg);
 	else
 		return 0;
 	return 1;
