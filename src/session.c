@@ -188,9 +188,10 @@ static struct frame frame_of_kernel(struct session *s, uint64_t addr)
 	return (struct frame){ .kind = FRAME_KERNEL, .off = addr };
 }
 
-static struct frame frame_of_user(const struct process *p, uint64_t addr)
+static struct frame frame_of_user(struct session *s, const struct process *p, uint64_t addr)
 {
 	const struct mapping *m = process__lookup(p, addr);
+	struct dso_sighting where;
 
 	if (addr >= VSYSCALL_START && addr < VSYSCALL_START + VSYSCALL_SIZE)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_VSYSCALL };
@@ -198,6 +199,8 @@ static struct frame frame_of_user(const struct process *p, uint64_t addr)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
 	if (m->kind == MAPPING_ANON)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON };
+	where = process__sighting(p, m, &s->dsos);
+	dso_table__hit(&s->dsos, m->dso, &where);
 	return (struct frame){ .kind = FRAME_NATIVE,
 			       .dso = m->dso,
 			       .off = addr - m->start + m->pgoff };
@@ -216,7 +219,7 @@ static int cached_frame(struct session *s, const struct process *p, uint64_t add
 		*ret = e->frame;
 		return 0;
 	}
-	f = p ? frame_of_user(p, addr) : frame_of_kernel(s, addr);
+	f = p ? frame_of_user(s, p, addr) : frame_of_kernel(s, addr);
 	err = profile__frame(s->profile, &f, ret);
 	if (!err)
 		*e = (struct frame_cache_entry){ .addr = addr, .version = version, .frame = *ret };

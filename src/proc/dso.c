@@ -211,10 +211,29 @@ static void remember_mapping(struct dso *d, const struct dso_sighting *s)
 		d->mapped[d->nr_mapped++] = m;
 }
 
+static void close_idle(struct dso_table *t)
+{
+	for (size_t steps = t->dsos.len; steps; steps--) {
+		struct dso *d = &t->dsos.data[t->hand++ % t->dsos.len];
+
+		if (d->fd < 0 || d->hit)
+			continue;
+		close(d->fd);
+		d->fd = -1;
+		d->open_error = -EMFILE;
+		d->tries = 0;
+		t->nr_open--;
+		t->nr_idle--;
+		return;
+	}
+}
+
 static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighting *s)
 {
 	unsigned int gen;
 
+	if (!d->hit && t->nr_idle >= DSOS_IDLE_MAX)
+		close_idle(t);
 	if (t->nr_open >= t->max_open) {
 		d->open_error = -EMFILE;
 		return;
@@ -224,11 +243,25 @@ static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighti
 	if (d->open_error)
 		return;
 	t->nr_open++;
+	t->nr_idle += !d->hit;
 	/* /proc/PID/maps doesn't tell the generation; where the file system does, take it. */
 	if (!d->id.gen_known && !ioctl(d->fd, FS_IOC_GETVERSION, &gen)) {
 		d->id.gen = gen;
 		d->id.gen_known = true;
 	}
+}
+
+void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighting *s)
+{
+	struct dso *d = &t->dsos.data[index];
+
+	if (d->hit || d->kind != DSO_FILE)
+		return;
+	d->hit = true;
+	if (d->fd >= 0)
+		t->nr_idle--;
+	else if (d->tries < OPEN_TRIES)
+		try_open(t, d, s);
 }
 
 int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index)

@@ -21,7 +21,12 @@
 #include "object/elf_file.h"
 
 #define DSOS_MAX       (1u << 20)
-#define DSO_MAPPED_MAX 16 /* distinct (len, pgoff) of a DSO's mappings that are remembered */
+#define DSO_MAPPED_MAX 6 /* distinct (len, pgoff) of a DSO's mappings that are remembered */
+/*
+ * Files that no sample hit so far and that are kept open all the same, lest they be gone when one
+ * does. Of more, the oldest are closed; a sample opens them again.
+ */
+#define DSOS_IDLE_MAX 1024
 
 struct dso_id {
 	uint32_t maj, min;
@@ -41,6 +46,7 @@ struct dso {
 	int fd;					  /* of the file; -1 where it could not be opened */
 	int open_error;				  /* negative errno, when fd is -1 */
 	uint8_t tries;				  /* openings tried */
+	bool hit;				  /* a sample was in it */
 	const char *path;			  /* interned; as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
 	uint32_t nr_mapped;
@@ -51,7 +57,9 @@ struct dso_table {
 	struct hashmap index;
 	struct strtab *strings; /* borrowed */
 	size_t nr_open, max_open;
-	void *vdso; /* the image of this machine's 64-bit vdso, or NULL */
+	size_t nr_idle; /* open, but not hit */
+	size_t hand;	/* of closing idle ones, an index into dsos */
+	void *vdso;	/* the image of this machine's 64-bit vdso, or NULL */
 	size_t vdso_len;
 	uint32_t vdso_index;
 };
@@ -70,6 +78,8 @@ void dso_table__done(struct dso_table *t);
 
 /* The DSO of a mapping, opened and added if new. 0, -E2BIG or -ENOMEM. */
 int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index);
+/* A sample hit it, in the mapping of this sighting: from now on it stays open. */
+void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighting *s);
 /* The vdso's index (its image is ebolt's own: the kernel gives every 64-bit process the same). */
 int dso_table__vdso(struct dso_table *t, uint32_t *ret_index);
 

@@ -37,6 +37,20 @@ const struct mapping *process__lookup(const struct process *p, uint64_t addr)
 	return i < p->maps.len && p->maps.data[i].start <= addr ? &p->maps.data[i] : NULL;
 }
 
+struct dso_sighting process__sighting(const struct process *p, const struct mapping *m,
+				      const struct dso_table *dsos)
+{
+	const struct dso *d = &dsos->dsos.data[m->dso];
+
+	return (struct dso_sighting){ .id = d->id,
+				      .path = d->path,
+				      .path_len = strlen(d->path),
+				      .pid = p->pid,
+				      .start = m->start,
+				      .end = m->end,
+				      .pgoff = m->pgoff };
+}
+
 static void move_start(struct mapping *m, uint64_t start)
 {
 	m->pgoff += start - m->start;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -225,6 +228,55 @@ static void the_same_inode_of_another_generation_is_another_file(void **state)
 	assert_true(c == a || c == b);
 }
 
+/* 3,000 files of which every third is hit: the descriptors stay bounded, and those hit stay open.
+ */
+static void files_that_no_sample_hit_are_closed(void **state)
+{
+	enum { FILES = 3000 };
+	char dir[] = "/tmp/ebolt-test-XXXXXX", path[64];
+	uint32_t index[FILES];
+	size_t open = 0;
+
+	assert_non_null(mkdtemp(dir));
+	for (int i = 0; i < FILES; i++) {
+		struct dso_sighting s = { .path = path, .pid = getpid() };
+		struct stat st;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%d", dir, i);
+		fd = creat(path, 0600);
+		assert_int_equal(fstat(fd, &st), 0);
+		close(fd);
+		s.path_len = strlen(path);
+		s.id = (struct dso_id){ .maj = major(st.st_dev),
+					.min = minor(st.st_dev),
+					.ino = st.st_ino };
+		assert_int_equal(dso_table__see(&dsos, &s, &index[i]), 0);
+		assert_true(dsos.dsos.data[index[i]].fd >= 0);
+		if (i % 3 == 0)
+			dso_table__hit(&dsos, index[i], &s);
+		/* One that was closed is opened by its first hit. */
+		if (i == FILES - 1) {
+			snprintf(path, sizeof(path), "%s/1", dir);
+			s.path_len = strlen(path);
+			s.id = dsos.dsos.data[index[1]].id;
+			assert_true(dsos.dsos.data[index[1]].fd < 0);
+			dso_table__hit(&dsos, index[1], &s);
+			assert_true(dsos.dsos.data[index[1]].fd >= 0);
+		}
+	}
+	for (int i = 0; i < FILES; i++) {
+		open += dsos.dsos.data[index[i]].fd >= 0;
+		if (i % 3 == 0)
+			assert_true(dsos.dsos.data[index[i]].fd >= 0);
+		snprintf(path, sizeof(path), "%s/%d", dir, i);
+		unlink(path);
+	}
+	rmdir(dir);
+	assert_in_range(open, FILES / 3 + DSOS_IDLE_MAX - 1, FILES / 3 + DSOS_IDLE_MAX + 1);
+	assert_int_equal(dsos.nr_open, open);
+}
+
 /* This process, as /proc states it: truth is where its own code is. */
 static uint64_t own_start_ticks(void)
 {
@@ -400,6 +452,7 @@ int main(void)
 		T(another_start_time_is_another_process),
 		T(exited_is_kept_a_while_then_forgotten),
 		T(the_same_inode_of_another_generation_is_another_file),
+		T(files_that_no_sample_hit_are_closed),
 		T(reads_a_running_process),
 		T(ignores_what_was_before_the_reading),
 		T(rereads_at_a_bounded_rate),
