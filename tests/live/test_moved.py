@@ -32,8 +32,9 @@ def anonymous(pid):
 def moved(how, attach):
     found, resolved = recorded(how, attach)
     named, anon = found.get(b"burn_moved", 0), found.get(b"[anon]", 0)
-    # All but the start of the process: at most a twentieth of a second of one.
-    check(named > 100 and named > 0.95 * sum(found.values()), f"{how}: {found}")
+    # All but the start of the process and interrupts: some milliseconds of its CPU time, of which
+    # a machine with 20 to run on two CPUs still leaves it 0.2 s.
+    check(named > 50 and named > 0.9 * sum(found.values()), f"{how}: {found}")
     equal(anon, 0, f"{how}: samples in anonymous memory")
     if resolved:
         check(b" moved dso=" in resolved.stdout, f"resolve says nothing of it: {resolved.stdout}")
@@ -61,7 +62,7 @@ def moved_by_mremap_before_attaching():
 
 def jit(attach):
     found, resolved = recorded("jit", attach)
-    check(found.get(b"[anon]", 0) > 0.95 * sum(found.values()), f"{found}")
+    check(found.get(b"[anon]", 0) > 0.9 * sum(found.values()), f"{found}")
     check(not any(b"callee" in name for name in found), f"credited to what was unmapped: {found}")
     if resolved:
         check(b"executable anonymous memory" in resolved.stdout, resolved.stdout)
