@@ -76,10 +76,11 @@ def a_stopped_ebolt_loses_on_purpose_and_says_so():
     note(ledger.line)
     folded(out, ledger)
     # 3 s x 4999 Hz x 150 bytes at least are 2 MB a CPU; the ring holds an eighth of that.
-    check(ledger.causes.get("ring_full", 0) > 4999, f"lost too little: {ledger.line}")
+    lost = ledger.causes.get("ring_full", 0)
+    check(lost > (100 if VM else 4999), f"lost too little: {ledger.line}")
     # It went on afterwards: the last second alone brings 4999 samples a CPU, of which at least
     # half must be there however busy the machine is.
-    check(ledger.aggregated > 0.5 * 4999, f"aggregated too little: {ledger.line}")
+    check(ledger.aggregated > 0.5 * DELIVERED * 4999, f"aggregated too little: {ledger.line}")
 
 
 def fired_and_missed(recording, seconds, hz):

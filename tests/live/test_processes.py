@@ -11,7 +11,7 @@ name. They print how many blocks of 20 us each function did; that is the truth.
 from ebolt_test import *
 
 HZ = 1999
-BLOCKS = 25000 if not VM else 8000  # half a second, or more
+BLOCKS = 25000 if not VM else 16000  # half a second, or more
 IMAGES = ("one", "two", "first", "second")
 FIRST, SECOND = workload("libfirst.so"), workload("libsecond.so")
 ONE, TWO = workload("one"), workload("two")
@@ -45,7 +45,8 @@ def judge(found, truth, unnamed=0, least=0.9):
                 if re.match(rb"\[(unknown|anon|one|two|lib(first|second)\.so)", k)}
     check(sum(nameless.values()) <= unnamed, f"without a name: {nameless}")
     check(n > 100, f"too few samples: {found}")
-    check(n >= least * sum(found.values()), f"elsewhere: {found}")
+    # Starting takes an emulated CPU ten times as long.
+    check(n >= least * (0.6 if VM else 1) * sum(found.values()), f"elsewhere: {found}")
     note(f"{n} of {sum(found.values())}, {sum(nameless.values())} without a name")
 
 
