@@ -102,6 +102,14 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(B)/libebolt.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(B)/libebolt.a $(LIBS)
 
+# What live tests need of ebolt's own parts.
+LIVE_PROGRAMS := $(B)/tests/live/task_sources
+
+$(B)/tests/live/%: tests/live/%.c $(B)/libebolt.a
+	$(call msg,TEST,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libebolt.a $(LIBS)
+
 # The workloads: always clang-19 with frame pointers in leaves too (gcc 12 leaves them out
 # whatever it is told, and a leaf without a frame hides its caller), never sanitized.
 W          := $(B)/workloads
@@ -148,7 +156,7 @@ $(W)/lib%.so: tests/workloads/lib/%.c tests/workloads/workload.h tests/workloads
 
 workloads: $(WORKLOADS) $(WL_LIB) $(W)/links/built
 	@:
-test-programs: all workloads $(UNIT_TESTS) $(FUZZ_REPLAYS)
+test-programs: all workloads $(UNIT_TESTS) $(FUZZ_REPLAYS) $(LIVE_PROGRAMS)
 	@:
 
 # ---- benchmarks --------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ static bool is_at_least(const struct utsname *u, int major, int minor)
 	return have_major > major || (have_major == major && have_minor >= minor);
 }
 
-static void check_kernel(void)
+static void check_kernel(const char *btf)
 {
 	struct utsname u;
 
@@ -66,13 +66,15 @@ static void check_kernel(void)
 		say(OK, "kernel", "Linux %s", u.release);
 	else
 		say(MISSING, "kernel", "Linux %s; 5.10 or later is needed", u.release);
-	if (!access("/sys/kernel/btf/vmlinux", R_OK))
-		say(OK, "BTF", "/sys/kernel/btf/vmlinux");
+	if (!btf)
+		btf = "/sys/kernel/btf/vmlinux";
+	if (!access(btf, R_OK))
+		say(OK, "BTF", "%s", btf);
 	else
 		say(MISSING, "BTF",
-		    "/sys/kernel/btf/vmlinux: %s; the kernel must be built with "
-		    "CONFIG_DEBUG_INFO_BTF",
-		    strerror(errno));
+		    "%s: %s; the kernel must be built with CONFIG_DEBUG_INFO_BTF, or its BTF be "
+		    "in a file that --btf names",
+		    btf, strerror(errno));
 	if (why__in_initial_pid_ns())
 		say(OK, "pid namespace", "the initial one");
 	else
@@ -227,12 +229,12 @@ static void check_hardware(void)
 		    "none (%s), BOLT profiles are from samples alone (no_lbr)", strerror(errno));
 }
 
-static void check_features(void)
+static void check_features(const char *btf)
 {
 	struct features f;
 	const char *unknown;
 
-	features__probe(&f, NULL, &unknown);
+	features__probe(&f, NULL, btf, &unknown);
 	for (int i = 0; i < FEATURES; i++) {
 		const struct feature_info *info = &feature_infos[i];
 
@@ -242,12 +244,11 @@ static void check_features(void)
 			say(DEGRADED, info->name, "not to be had: %s; in use: %s", info->help,
 			    info->fallback);
 	}
-	say(OK, "task records", "from the perf side-band, which every kernel has");
 }
 
-static int check_sampling(void)
+static int check_sampling(const char *btf)
 {
-	struct live_opts opts = { .freq = 99 };
+	struct live_opts opts = { .freq = 99, .btf = btf };
 	_cleanup_free_ char *why = NULL;
 	struct source *src;
 
@@ -255,6 +256,9 @@ static int check_sampling(void)
 		say(MISSING, "sampling", "%s", why ? why : "out of memory");
 		return EXIT_FAILED;
 	}
+	say(OK, "task records", "%s",
+	    live__tasks_by_bpf(src) ? "by BPF programs on kprobes"
+				    : "from the perf side-band, which every kernel has");
 	say(OK, "sampling", "%s on every CPU, programs loaded and attached", live__event_name(src));
 	source__free(src);
 	return EXIT_OK;
@@ -262,11 +266,12 @@ static int check_sampling(void)
 
 static void usage(FILE *f)
 {
-	fputs("usage: ebolt doctor\n\n"
+	fputs("usage: ebolt doctor [--btf FILE]\n\n"
 	      "Says what this machine allows, a line each: ok, degraded (works with less) or\n"
 	      "missing, and the remedy. Exits with 0 when sampling is possible, else with 1.\n\n"
 	      "The features among the lines can be switched off by ebolt record\n"
-	      "--disable-feature NAME.\n",
+	      "--disable-feature NAME. --btf names a file with the kernel's types, for kernels\n"
+	      "that don't bring them.\n",
 	      f);
 }
 
@@ -274,26 +279,33 @@ int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "btf", required_argument, NULL, 'b' },
 		{ 0 },
 	};
+	const char *btf = NULL;
 	int opt;
 
 	opterr = 0;
 	optind = 1;
-	opt = getopt_long(argc, argv, "h", options, NULL);
+	while ((opt = getopt_long(argc, argv, ":h", options, NULL)) == 'b')
+		btf = optarg;
 	if (opt == 'h') {
 		usage(stdout);
 		return EXIT_OK;
+	}
+	if (opt == ':') {
+		pr_err("doctor: --btf: which file?");
+		return EXIT_USAGE;
 	}
 	if (opt != -1 || optind != argc) {
 		pr_err("doctor: %s: it takes no such argument", argv[optind < argc ? optind : 1]);
 		return EXIT_USAGE;
 	}
-	check_kernel();
+	check_kernel(btf);
 	check_capabilities();
 	check_settings();
 	check_limits();
 	check_hardware();
-	check_features();
-	return check_sampling();
+	check_features(btf);
+	return check_sampling(btf);
 }

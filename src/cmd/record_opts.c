@@ -26,6 +26,7 @@ enum {
 	OPT_BY_TID,
 	OPT_RING_SIZE,
 	OPT_DISABLE_FEATURE,
+	OPT_BTF,
 };
 
 static const struct option long_options[] = {
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{ "tid", no_argument, NULL, OPT_BY_TID },
 	{ "ring-size", required_argument, NULL, OPT_RING_SIZE },
 	{ "disable-feature", required_argument, NULL, OPT_DISABLE_FEATURE },
+	{ "btf", required_argument, NULL, OPT_BTF },
 	{ 0 },
 };
 
@@ -85,6 +87,7 @@ static const char help[] =
 	"      --include-idle   sample idle CPUs too\n"
 	"      --ring-size SIZE sample ring, such as 8M (default: by CPUs and frequency)\n"
 	"      --disable-feature NAME  take the fallback of a kernel feature; see doctor\n"
+	"      --btf FILE       the kernel's types (BTF), where the kernel doesn't bring them\n"
 	"\n"
 	"OUTPUT\n"
 	"      --binary ELF     the file that an fdata profile is of\n"
@@ -268,6 +271,9 @@ static bool take_option(struct parse *p, int c, const char *arg)
 		return true;
 	case OPT_RING_SIZE:
 		return parse_size(arg, &o->live.ring_bytes);
+	case OPT_BTF:
+		o->live.btf = arg;
+		return true;
 	case OPT_DISABLE_FEATURE:
 		return add_text("--disable-feature", o->disable_features, &p->nr_features,
 				RECORD_FEATURES_MAX, arg);

@@ -6,7 +6,6 @@
 #include "collect/collector.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,12 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "collect/libbpf_log.h"
 #include "collect/perf_event.h"
 #include "collect/sampler.h"
 #include "collect/why.h"
 #include "sample.skel.h"
 #include "targets.skel.h"
-
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
 
 /* Map sizes have 32 bits, and libbpf rounds rings up to a power of two. */
 #define RING_BYTES_MAX (1u << 31)
@@ -39,54 +37,6 @@ struct collector {
 	const struct cpu_state *states;
 	size_t nr_states, states_bytes;
 };
-
-/*
- * libbpf reports through one function a process. Nothing is printed; the end of it is kept, as the
- * verifier's and libbpf's reasons are all that there is to go by when loading fails. A message may
- * be the verifier's whole log, whose reason stands at its end.
- */
-static struct {
-	char text[2048];
-	size_t len;
-} heard;
-
-static int keep_message(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	const size_t room = sizeof(heard.text) - 1;
-	_cleanup_free_ char *message = level == LIBBPF_DEBUG ? NULL : why__vformat(fmt, ap);
-	const char *end = message;
-	size_t len, cut;
-
-	if (!message)
-		return 0;
-	len = strlen(message);
-	if (len > room) {
-		end += len - room;
-		len = room;
-	}
-	cut = heard.len + len > room ? heard.len + len - room : 0;
-	memmove(heard.text, heard.text + cut, heard.len - cut);
-	heard.len -= cut;
-	memcpy(heard.text + heard.len, end, len + 1);
-	heard.len += len;
-	return 0;
-}
-
-static char *why_not_loaded(const char *what, int err)
-{
-	/* The verifier says -EACCES, -EINVAL and others, and always why. */
-	bool verifier = strstr(heard.text, "END PROG LOAD LOG");
-
-	if (access(BTF_PATH, R_OK))
-		return why__format("%s: this kernel has no BTF (%s: %s): it must be built with "
-				   "CONFIG_DEBUG_INFO_BTF, as every distribution's since 2021 is",
-				   what, BTF_PATH, strerror(errno));
-	if ((err == -EPERM || err == -EACCES) && !verifier)
-		return why__permission(what, err);
-	return why__format("%s: %s%s; libbpf says:\n%s", what, strerror(-err),
-			   verifier ? ": this kernel's verifier refuses a program" : "",
-			   heard.text);
-}
 
 /* Where a map of a wanted size can't be had, that is the reason for a failed load. */
 static char *why_no_ring(const struct collector *c, const struct collector_opts *o)
@@ -109,12 +59,13 @@ static char *why_no_ring(const struct collector *c, const struct collector_opts 
 static int load_sample(struct collector *c, const struct collector_opts *o,
 		       const struct bpf_config *config)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .btf_custom_path = o->features->btf);
 	struct sample_bpf *s;
 	int err;
 
 	if (o->ring_bytes > RING_BYTES_MAX)
 		return -E2BIG;
-	s = sample_bpf__open();
+	s = sample_bpf__open_opts(&open_opts);
 	if (!s)
 		return -errno;
 	c->sample = s;
@@ -203,10 +154,11 @@ static int share_maps(struct collector *c)
 
 static int load_targets(struct collector *c, const struct bpf_config *config)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .btf_custom_path = c->features->btf);
 	bool classic = c->features->has[FEATURE_TRACEPOINTS];
 	int err;
 
-	c->targets = targets_bpf__open();
+	c->targets = targets_bpf__open_opts(&open_opts);
 	if (!c->targets)
 		return -errno;
 
@@ -265,7 +217,8 @@ static int open_all(struct collector *c, const struct collector_opts *o, char **
 	if (err) {
 		*ret_why = why_no_ring(c, o);
 		if (!*ret_why)
-			*ret_why = why_not_loaded("loading the BPF programs", err);
+			*ret_why =
+				libbpf_log__why("loading the BPF programs", o->features->btf, err);
 		return err;
 	}
 	err = map_states(c);
@@ -278,7 +231,7 @@ static int open_all(struct collector *c, const struct collector_opts *o, char **
 		return 0;
 	err = load_targets(c, &config);
 	if (err)
-		*ret_why = why_not_loaded("following child processes", err);
+		*ret_why = libbpf_log__why("following child processes", o->features->btf, err);
 	return err;
 }
 
@@ -292,9 +245,7 @@ int collector__open(const struct collector_opts *opts, struct collector **ret, c
 	c->features = opts->features;
 	vec_init(&c->links, 16);
 	vec_init(&c->fds, CPUS_MAX + 16);
-	heard.len = 0;
-	heard.text[0] = '\0';
-	libbpf_set_print(keep_message);
+	libbpf_log__start();
 	err = open_all(c, opts, ret_why);
 	if (err) {
 		collector__free(c);

@@ -22,10 +22,13 @@
 
 #include "base/cleanup.h"
 #include "collect/perf_event.h"
+#include "collect/task_kprobes.h"
 
-static bool probe_task_btf(void)
+static bool probe_task_btf(const char *btf)
 {
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_current_task_btf,
+	/* The verifier takes the task's type from the BTF that the kernel itself has. */
+	return !access("/sys/kernel/btf/vmlinux", F_OK) &&
+	       libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_current_task_btf,
 				       NULL) == 1;
 }
 
@@ -33,7 +36,7 @@ static bool probe_task_btf(void)
  * A link to descriptor -1: a kernel that knows links to perf events says that there is no such
  * descriptor, an older one that it doesn't know the program type.
  */
-static bool probe_perf_link(void)
+static bool probe_perf_link(const char *btf)
 {
 	static const struct bpf_insn ret_0[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -62,16 +65,16 @@ static bool struct_has_field(const struct btf *btf, const char *type, const char
 	return false;
 }
 
-static bool probe_idle_switches(void)
+static bool probe_idle_switches(const char *btf)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *types = btf ? btf__parse(btf, NULL) : btf__load_vmlinux_btf();
 	bool found;
 
-	if (!btf)
+	if (!types)
 		return false;
-	found = struct_has_field(btf, "cfs_rq", "rq") &&
-		struct_has_field(btf, "sched_entity", "cfs_rq");
-	btf__free(btf);
+	found = struct_has_field(types, "cfs_rq", "rq") &&
+		struct_has_field(types, "sched_entity", "cfs_rq");
+	btf__free(types);
 	return found;
 }
 
@@ -88,21 +91,26 @@ static bool dummy_opens(const struct perf_event_attr *like)
 	return fd >= 0;
 }
 
-static bool probe_ksymbol(void)
+static bool probe_ksymbol(const char *btf)
 {
 	return dummy_opens(&(struct perf_event_attr){ .ksymbol = 1 });
 }
 
-static bool probe_lost_count(void)
+static bool probe_lost_count(const char *btf)
 {
 	return dummy_opens(&(struct perf_event_attr){ .read_format = PERF_FORMAT_LOST });
 }
 
-static bool probe_tracepoints(void)
+static bool probe_tracepoints(const char *btf)
 {
 	return tracepoint__id("task", "task_newtask") >= 0 &&
 	       tracepoint__id("sched", "sched_process_exit") >= 0 &&
 	       tracepoint__id("sched", "sched_process_free") >= 0;
+}
+
+static bool probe_task_kprobes(const char *btf)
+{
+	return task_kprobes__can_attach();
 }
 
 const struct feature_info feature_infos[FEATURES] = {
@@ -142,6 +150,12 @@ const struct feature_info feature_infos[FEATURES] = {
 		"raw tracepoints, which preemptible kernels skip now and then",
 		probe_tracepoints,
 	},
+	[FEATURE_TASK_KPROBES] = {
+		"task-kprobes",
+		"mappings, exec, fork and exit seen by BPF programs (kprobes; Linux 5.17)",
+		"the perf side-band, which doesn't tell start times, namespaces and cgroups",
+		probe_task_kprobes,
+	},
 };
 
 enum feature feature__by_name(const char *name)
@@ -153,9 +167,10 @@ enum feature feature__by_name(const char *name)
 	return FEATURES;
 }
 
-int features__probe(struct features *f, const char *const *disabled, const char **ret_unknown)
+int features__probe(struct features *f, const char *const *disabled, const char *btf,
+		    const char **ret_unknown)
 {
-	struct features probed = { 0 };
+	struct features probed = { .btf = btf };
 	libbpf_print_fn_t print;
 
 	for (; disabled && *disabled; disabled++) {
@@ -170,7 +185,7 @@ int features__probe(struct features *f, const char *const *disabled, const char 
 	/* libbpf would print why a probe fails, which is no error here. */
 	print = libbpf_set_print(NULL);
 	for (int i = 0; i < FEATURES; i++)
-		probed.has[i] = !probed.disabled[i] && feature_infos[i].probe();
+		probed.has[i] = !probed.disabled[i] && feature_infos[i].probe(btf);
 	libbpf_set_print(print);
 	*f = probed;
 	return 0;

@@ -18,6 +18,7 @@ enum feature {
 	FEATURE_KSYMBOL,
 	FEATURE_LOST_COUNT,
 	FEATURE_TRACEPOINTS,
+	FEATURE_TASK_KPROBES,
 	FEATURES,
 };
 
@@ -25,7 +26,7 @@ struct feature_info {
 	const char *name;
 	const char *help;     /* what it is, and since when */
 	const char *fallback; /* what is done without */
-	bool (*probe)(void);
+	bool (*probe)(const char *btf);
 };
 
 /* By enum feature. */
@@ -34,16 +35,19 @@ extern const struct feature_info feature_infos[FEATURES];
 struct features {
 	bool has[FEATURES];	 /* in use */
 	bool disabled[FEATURES]; /* not looked for, since it was disabled by name */
+	const char *btf;	 /* borrowed: the file of the kernel's types; NULL: the kernel's */
 };
 
 /* FEATURES where there is none of this name. */
 enum feature feature__by_name(const char *name);
 
 /*
- * Probes all but the disabled ones (names, NULL-terminated; NULL: none). 0, or -EINVAL with
- * *ret_unknown the name that there is no feature of (borrowed from the list).
+ * Probes all but the disabled ones (names, NULL-terminated; NULL: none). btf: a file that holds the
+ * kernel's types (BTF), for kernels that don't bring them; NULL: /sys/kernel/btf/vmlinux. 0, or
+ * -EINVAL with *ret_unknown the name that there is no feature of (borrowed from the list).
  */
-int features__probe(struct features *f, const char *const *disabled, const char **ret_unknown);
+int features__probe(struct features *f, const char *const *disabled, const char *btf,
+		    const char **ret_unknown);
 
 /*
  * The number of a tracepoint ("sched", "sched_process_exit") for perf_event_attr.config, or a

@@ -18,6 +18,7 @@ struct sideband;
 struct sideband_opts {
 	const struct cpu_list *cpus; /* online ones; those that went offline are skipped */
 	size_t ring_bytes;	     /* a CPU's ring, a power of two of pages; 0: by their number */
+	bool no_tasks;		     /* only ksymbol records: the others come from elsewhere */
 	bool ksymbol, lost_count;    /* the kernel has FEATURE_KSYMBOL, FEATURE_LOST_COUNT */
 };
 

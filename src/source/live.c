@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Puts the parts of src/collect together: the sampling event and its BPF program, the sample
- * ring, the side-band with the task records, and the merge that orders them.
+ * ring, the task records, and the merge that orders them.
  *
  * When it wakes. Samples wake nobody: a timer drains their ring every 100 ms. Task records wake
  * with the first one, so that a process of a few milliseconds can still be found in /proc;
- * for 10 ms after that the side-band is not listened to, however many records come, and then
- * drained and listened to again. One epoll descriptor, which holds the two timers and the
- * side-band, stands for all.
+ * for 10 ms after that they are not listened to, however many come, and then drained and listened
+ * to again. One epoll descriptor, which holds the two timers and that of the task records, stands
+ * for all.
  */
 #include "source/live.h"
 
@@ -24,10 +24,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collect/collector.h"
-#include "collect/mmap_sideband.h"
 #include "collect/reader.h"
 #include "collect/sampler.h"
 #include "collect/targets.h"
+#include "collect/tasks.h"
 #include "collect/why.h"
 #include "source/merge.h"
 
@@ -56,11 +56,11 @@ struct live {
 	struct sampler sampler;
 	struct collector *collector;
 	struct reader reader;
-	struct sideband *sideband;
+	struct tasks *tasks;
 	struct merge merge;
 	uint64_t cutoff; /* of the last round */
 	int epoll_fd, samples_timer, rest_timer;
-	bool resting; /* the side-band is not listened to until the rest timer fires */
+	bool resting; /* task records are not listened to until the rest timer fires */
 	bool targets_only;
 	struct buf notes;
 };
@@ -83,13 +83,13 @@ static bool timer_fired(int fd)
 	return read(fd, &times, sizeof(times)) == sizeof(times);
 }
 
-static int listen_to_sideband(struct live *l, bool on)
+static int listen_to_tasks(struct live *l, bool on)
 {
 	struct epoll_event ev = { .events = on ? EPOLLIN : 0 };
 
 	if (l->resting == !on)
 		return 0;
-	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, sideband__fd(l->sideband), &ev))
+	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, tasks__fd(l->tasks), &ev))
 		return -errno;
 	l->resting = !on;
 	return 0;
@@ -131,9 +131,9 @@ static int drain(struct live *l, const struct source_sink *sink, bool last, size
 	uint64_t cutoff = clock__now() - APPEAR_NS;
 	int err = add_samples(l);
 
-	*ret_tasks = sideband__drain(l->sideband, add_task, &ctx);
-	/* Behind a sample that is still being written there may be older ones than the cutoff. */
-	if (reader__blocked(&l->reader))
+	*ret_tasks = tasks__drain(l->tasks, add_task, &ctx);
+	/* Behind a record that is still being written there may be older ones than the cutoff. */
+	if (reader__blocked(&l->reader) || tasks__blocked(l->tasks))
 		cutoff = l->cutoff;
 	l->cutoff = cutoff;
 	if (!err)
@@ -165,7 +165,7 @@ static int live_dispatch(struct source *src, const struct source_sink *sink)
 
 	timer_fired(l->samples_timer);
 	if (rested)
-		sideband__settle(l->sideband);
+		tasks__settle(l->tasks);
 	err = drain(l, sink, false, &tasks);
 	if (err)
 		return err;
@@ -174,9 +174,9 @@ static int live_dispatch(struct source *src, const struct source_sink *sink)
 		if (l->resting && !rested)
 			return 0; /* the timer is running */
 		err = set_timer(l->rest_timer, REST_NS, 0);
-		return err ? err : listen_to_sideband(l, false);
+		return err ? err : listen_to_tasks(l, false);
 	}
-	return rested ? listen_to_sideband(l, true) : 0;
+	return rested ? listen_to_tasks(l, true) : 0;
 }
 
 static int live_stop(struct source *src, const struct source_sink *sink)
@@ -186,7 +186,7 @@ static int live_stop(struct source *src, const struct source_sink *sink)
 	size_t tasks;
 	int err = drain(l, sink, true, &tasks);
 
-	sideband__update_lost(l->sideband);
+	tasks__update_lost(l->tasks);
 	set_timer(l->samples_timer, 0, 0);
 	set_timer(l->rest_timer, 0, 0);
 	return err ? err : disable_err;
@@ -226,7 +226,7 @@ static void live_counts(struct source *src, struct source_counts *ret)
 	sum.missed = 0;
 	vec_for_each(&l->sampler.cpus, cpu)
 		sum.missed += cpu_missed(l, cpu, collector__cpu_state(l->collector, cpu->cpu));
-	sum.task_lost += sideband__lost(l->sideband);
+	sum.task_lost += tasks__lost(l->tasks);
 	*ret = sum;
 }
 
@@ -238,7 +238,7 @@ static void live_free(struct source *src)
 	sampler__done(&l->sampler);
 	reader__done(&l->reader);
 	collector__free(l->collector);
-	sideband__free(l->sideband);
+	tasks__free(l->tasks);
 	merge__done(&l->merge);
 	cpu_list__done(&l->cpus);
 	buf__done(&l->notes);
@@ -367,19 +367,17 @@ static int open_collector(struct live *l, const struct live_opts *o, char **ret_
 	return err;
 }
 
-static int open_sideband(struct live *l, char **ret_why)
+static int open_tasks(struct live *l, char **ret_why)
 {
+	_cleanup_free_ char *note = NULL;
 	struct cpu_list online;
-	struct sideband_opts so = {
-		.cpus = &online,
-		.ksymbol = l->features.has[FEATURE_KSYMBOL],
-		.lost_count = l->features.has[FEATURE_LOST_COUNT],
-	};
 	/* Of all CPUs, whichever are sampled: a process may exec on one and run on another. */
 	int err = cpu_list__read(&online, "online");
 
 	if (!err)
-		err = sideband__open(&so, &l->sideband, ret_why);
+		err = tasks__open(&l->features, &online, &l->tasks, &note, ret_why);
+	if (note)
+		buf__printf(&l->notes, "%s\n", note);
 	cpu_list__done(&online);
 	return err;
 }
@@ -395,7 +393,7 @@ static int open_waiting(struct live *l)
 {
 	/* Task records of full rings, which in our form are less than twice as long, and as many
 	 * held. */
-	size_t bytes = 4 * sideband__ring_bytes(l->sideband) + l->reader.bytes;
+	size_t bytes = 4 * tasks__ring_bytes(l->tasks) + l->reader.bytes;
 	/* What a full sample ring adds to the most records that those bytes can be. */
 	size_t records = l->reader.bytes / (sizeof(struct rec_sample) + 8) + 1 +
 			 bytes / sizeof(struct rec_lost);
@@ -410,7 +408,7 @@ static int open_waiting(struct live *l)
 	if (!err)
 		err = watch(l, l->rest_timer);
 	if (!err)
-		err = watch(l, sideband__fd(l->sideband));
+		err = watch(l, tasks__fd(l->tasks));
 	return err ? err : merge__init(&l->merge, records, bytes);
 }
 
@@ -484,7 +482,7 @@ static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
 		err = check_namespaces(ret_why);
 	if (err)
 		return err;
-	features__probe(&l->features, o->disable_features, &unknown);
+	features__probe(&l->features, o->disable_features, o->btf, &unknown);
 	err = choose_cpus(l, o->cpus, ret_why);
 	if (!err)
 		err = check_nofile(l, ret_why);
@@ -494,7 +492,7 @@ static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
 		return err;
 	err = open_collector(l, o, ret_why);
 	if (!err)
-		err = open_sideband(l, ret_why);
+		err = open_tasks(l, ret_why);
 	if (!err)
 		err = open_waiting(l);
 	if (!err)
@@ -537,6 +535,11 @@ const char *live__event_name(const struct source *src)
 bool live__event_is_time_based(const struct source *src)
 {
 	return ((const struct live *)src)->sampler.event->time_based;
+}
+
+bool live__tasks_by_bpf(const struct source *src)
+{
+	return ((const struct live *)src)->features.has[FEATURE_TASK_KPROBES];
 }
 
 const char *live__notes(const struct source *src)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The live source: sampling by BPF, task records from the perf side-band.
+ * The live source: sampling by BPF, task records from BPF or the perf side-band.
  *
  * Order of use: live__open() loads everything and attaches the task sources (task records are
  * kept from here on); the caller reads /proc for what already runs; live__add_targets()
@@ -29,6 +29,7 @@ struct live_opts {
 	bool include_idle; /* sample the idle tasks too */
 	size_t ring_bytes; /* sample ring; 0: sized by CPUs and frequency */
 	const char *const *disable_features; /* NULL-terminated; see collect/features.h */
+	const char *btf; /* the kernel's types, where it doesn't bring them; NULL: it does */
 };
 
 /*
@@ -52,6 +53,8 @@ int live__add_targets(struct source *src, const pid_t *pids, size_t nr, pid_t *r
 /* What is being sampled: "cpu-clock" etc. */
 const char *live__event_name(const struct source *src);
 bool live__event_is_time_based(const struct source *src); /* cycles or clock: BOLT normalises */
+/* Whether task records come from BPF programs, not from the perf side-band. */
+bool live__tasks_by_bpf(const struct source *src);
 /* Notes for the user about fallbacks in use, one a line; NULL where there are none. Borrowed. */
 const char *live__notes(const struct source *src);
 

@@ -22,20 +22,19 @@ static void test_names(void **state)
 
 static void test_disabled(void **state)
 {
-	const char *const all[] = { "task-btf", "perf-link",  "idle-switches",
-				    "ksymbol",	"lost-count", "tracepoints",
-				    NULL };
+	const char *const all[] = { "task-btf",	  "perf-link",	 "idle-switches", "ksymbol",
+				    "lost-count", "tracepoints", "task-kprobes",  NULL };
 	const char *const one[] = { "ksymbol", NULL };
 	struct features f, g;
 	const char *unknown = NULL;
 
-	assert_int_equal(features__probe(&f, all, &unknown), 0);
+	assert_int_equal(features__probe(&f, all, NULL, &unknown), 0);
 	for (int i = 0; i < FEATURES; i++) {
 		assert_false(f.has[i]);
 		assert_true(f.disabled[i]);
 	}
-	assert_int_equal(features__probe(&f, NULL, &unknown), 0);
-	assert_int_equal(features__probe(&g, one, &unknown), 0);
+	assert_int_equal(features__probe(&f, NULL, NULL, &unknown), 0);
+	assert_int_equal(features__probe(&g, one, NULL, &unknown), 0);
 	for (int i = 0; i < FEATURES; i++) {
 		assert_false(f.disabled[i]);
 		assert_int_equal(g.has[i], i == FEATURE_KSYMBOL ? false : f.has[i]);
@@ -49,7 +48,7 @@ static void test_unknown(void **state)
 	struct features f = { .has = { true } };
 	const char *unknown = NULL;
 
-	assert_int_equal(features__probe(&f, names, &unknown), -EINVAL);
+	assert_int_equal(features__probe(&f, names, NULL, &unknown), -EINVAL);
 	assert_string_equal(unknown, "no-such");
 	assert_true(f.has[0]); /* untouched on failure */
 }

@@ -69,7 +69,7 @@ static struct sideband *open_small(void)
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 	cpu_list__done(&online);
 
-	assert_int_equal(features__probe(&f, none, &unknown), 0);
+	assert_int_equal(features__probe(&f, none, NULL, &unknown), 0);
 	o.ksymbol = f.has[FEATURE_KSYMBOL];
 	o.lost_count = f.has[FEATURE_LOST_COUNT];
 	err = sideband__open(&o, &sb, &why);

@@ -96,7 +96,7 @@ static int setup(struct fixture *f, const char *const *disabled)
 	char *why = NULL;
 	int err;
 
-	assert_int_equal(features__probe(&f->features, disabled, &unknown), 0);
+	assert_int_equal(features__probe(&f->features, disabled, NULL, &unknown), 0);
 	err = collector__open(&o, &f->collector, &why);
 	if (err == -EPERM || err == -EACCES) {
 		free(why);

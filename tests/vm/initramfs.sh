@@ -68,6 +68,8 @@ cp tests/vm/excluded "$root/ebolt/tests/vm/"
 cp tests/vm/init "$root/init"
 cp "$B/ebolt" "$root/ebolt/$B/" || fail "$B/ebolt is not built"
 cp -r "$B/workloads" "$root/ebolt/$B/" || fail "$B/workloads are not built"
+mkdir -p "$root/ebolt/$B/tests" && cp -r "$B/tests/live" "$root/ebolt/$B/tests/" ||
+	fail "$B/tests/live is not built"
 rm -rf "$root/ebolt/tests/live/__pycache__"
 
 # Compiled by an emulated CPU, they would take half a minute.
