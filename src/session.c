@@ -238,9 +238,10 @@ static int user_frames(struct session *s, const struct rec_sample *r, uint32_t *
 	const uint64_t *ips = (const uint64_t *)r->ips + r->nr_kernel;
 	int err = 0;
 
-	if (!p || process_table__is_stale(&s->procs, p)) {
+	if (!p || process_table__is_stale(&s->procs, p, r->hdr.time)) {
+		bool lost = p || process_table__may_be_lost(&s->procs, r->start_ticks);
 		struct frame f = { .kind = FRAME_UNKNOWN,
-				   .reason = p ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
+				   .reason = lost ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
 
 		for (uint32_t i = 0; i < r->nr_user && !err; i++)
 			err = profile__frame(s->profile, &f, &frames[i]);
@@ -329,15 +330,17 @@ static int write_output(struct output *o, const struct output_input *in)
 {
 	_cleanup_free_ char *why = NULL;
 	struct output_result result = { 0 };
-	int err = o->format->write(o->state, in, output_file__stream(o->file), &result, &why);
+	FILE *f = output_file__stream(o->file);
+	int err = o->format->write(o->state, in, f, &result, &why);
 
 	log__print_lines(LOG_INFO, result.notes);
 	free(result.notes);
-	if (err) {
+	if (err && !ferror(f)) {
 		pr_err("%s: nothing written: %s", o->path, why ? why : strerror(-err));
 		return err;
 	}
-	err = output_file__commit(o->file);
+	if (!err)
+		err = output_file__commit(o->file);
 	if (err) {
 		pr_err("%s: cannot write: %s; the output was not kept%s", o->path, strerror(-err),
 		       output_file__remedy(err));

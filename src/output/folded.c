@@ -119,6 +119,9 @@ static void put_frame(struct buf *out, const struct name *n, bool annotate)
 	case NAME_VSYSCALL:
 		buf__puts(out, "[vsyscall]");
 		break;
+	case NAME_LOST:
+		buf__puts(out, "[mmap lost]");
+		break;
 	default:
 		if (n->module)
 			put_module(out, n->module);
@@ -292,9 +295,13 @@ static int folded__write(void *state, const struct output_input *in, FILE *f,
 	err = collect(&l, in, &ret->samples);
 	if (!err && l.lines.len)
 		qsort_r(l.lines.data, l.lines.len, sizeof(*l.lines.data), by_bytes, l.text.data);
-	if (!err)
-		vec_for_each(&l.lines, line)
-			fprintf(f, "%s %" PRIu64 "\n", l.text.data + line->at, line->count);
+	for (size_t i = 0; !err && i < l.lines.len; i++) {
+		const struct line *line = &l.lines.data[i];
+
+		/* The stream forgets the reason; a later flush may have nothing left to fail at. */
+		if (fprintf(f, "%s %" PRIu64 "\n", l.text.data + line->at, line->count) < 0)
+			err = errno ? -errno : -EIO;
+	}
 	buf__done(&l.text);
 	vec_done(&l.lines);
 	hashmap__done(&l.index);

@@ -311,6 +311,35 @@ static void formats_by_name_and_ending(void **state)
 	assert_null(output_format__by_path("x.svgz"));
 }
 
+static ssize_t too_large(void *cookie, const char *data, size_t size)
+{
+	errno = EFBIG;
+	return 0;
+}
+
+/* The write that fails is one of many, and the stream itself forgets why. */
+static void a_failed_write_says_why(void **state)
+{
+	struct fixture f;
+	struct output_input in = { .names = &f.names, .opts = &f.opts };
+	struct output_result result = { 0 };
+	char *why = NULL, comm[16], buffer[64];
+	FILE *out;
+
+	start(&f, (struct profile_opts){ 0 });
+	in.profile = f.p;
+	for (int i = 0; i < 26; i++) {
+		snprintf(comm, sizeof(comm), "program-%c", 'a' + i);
+		add(&f, comm, 0, 1, 0, (uint32_t[]){ sym(&f, "main") });
+	}
+	out = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = too_large });
+	assert_int_equal(setvbuf(out, buffer, _IOFBF, sizeof(buffer)), 0);
+	assert_int_equal(output_folded.write(NULL, &in, out, &result, &why), -EFBIG);
+	assert_true(ferror(out));
+	fclose(out);
+	profile__free(f.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +356,7 @@ int main(void)
 		cmocka_unit_test(an_abandoned_file_leaves_nothing),
 		cmocka_unit_test(a_link_keeps_pointing),
 		cmocka_unit_test(a_full_disk_is_an_error),
+		cmocka_unit_test(a_failed_write_says_why),
 		cmocka_unit_test(a_directory_is_an_error),
 		cmocka_unit_test(formats_by_name_and_ending),
 	};
