@@ -19,7 +19,7 @@ packages() {
 	demo) echo clang-19 lld-19 ;;
 	test)
 		echo libcmocka-dev g++ lld-19 bolt-19 llvm-19 linux-perf bpftrace python3 binutils \
-			xz-utils util-linux btrfs-progs stress-ng
+			xz-utils util-linux btrfs-progs stress-ng libc6-dbg
 		;;
 	vm) echo qemu-system-x86 busybox-static cpio ;;
 	lint) echo clang-format shellcheck man-db groff-base ;;
