@@ -17,6 +17,7 @@
 #include "proc/moved_text.h"
 #include "proc/proc_task.h"
 
+#define NSEC_PER_TICK (NSEC_PER_SEC / 100) /* of /proc/PID/stat, on every architecture here */
 #define MAPS_TEXT_MAX (256u << 20)
 /* Vdso addresses below this are of 32-bit processes, whose image is another. */
 #define VDSO_64_MIN (1ull << 32)
@@ -291,6 +292,33 @@ static bool is_old(struct process_table *t, const struct process *p, const struc
 	return true;
 }
 
+/*
+ * The process that a record is of: p, which has its pid, or NULL. A start time (BPF tells it) that
+ * is another's is that of a successor, whose fork was lost.
+ */
+static struct process *same(struct process_table *t, struct process *p,
+			    const struct rec_facts *facts)
+{
+	if (p && !p->start_ticks)
+		p->start_ticks = facts->start_ticks;
+	if (!p || !facts->start_ticks || p->start_ticks == facts->start_ticks)
+		return p;
+	shared_vm__left(&t->shared, p->pid);
+	drop(t, p->pid);
+	return NULL;
+}
+
+static struct process *same_or_new(struct process_table *t, struct process *p, uint32_t pid,
+				   const struct rec_facts *facts)
+{
+	p = same(t, p, facts);
+	if (!p)
+		p = add(t, pid);
+	if (p && !p->start_ticks)
+		p->start_ticks = facts->start_ticks;
+	return p;
+}
+
 /* What a mapping record states; false where it makes no sense or is of the kernel's half. */
 static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 {
@@ -366,8 +394,7 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 
 	if (is_old(t, p, &r->hdr) || !sighting_of(r, &s))
 		return;
-	if (!p)
-		p = add(t, r->pid);
+	p = same_or_new(t, p, r->pid, &r->facts);
 	if (!p)
 		return;
 	if (classify(t, &s, &m)) {
@@ -398,14 +425,14 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 
 	if (is_old(t, p, &r->hdr))
 		return;
-	if (!p)
-		p = add(t, r->pid);
+	p = same_or_new(t, p, r->pid, &r->facts);
 	if (!p)
 		return;
 	shared_vm__left(&t->shared, r->pid);
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
+	p->sure_from = 0;
 	p->reread_at = 0;
 	p->reread_wait = REREAD_WAIT_MIN;
 	/* exec by a thread reports the leader's exit before. */
@@ -424,12 +451,13 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 	if (!p)
 		return;
 	p->as_of = r->hdr.time;
+	p->start_ticks = r->facts.start_ticks;
 	parent = known(t, r->ppid);
 	if (!parent)
 		return;
 	if (parent->maps.len)
 		shared_vm__began(&t->shared, r->ppid, r->pid);
-	p->losses = parent->losses;
+	p->losses = r->hdr.time < parent->sure_from ? STALE : parent->losses;
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
 	else
@@ -448,7 +476,7 @@ static void on_exit_record(struct process_table *t, const struct rec_task *r)
 	struct process *p = known(t, r->pid);
 
 	/* Not only the leader's exit counts: threads may outlive it. */
-	if (p && !is_old(t, p, &r->hdr))
+	if (p && !is_old(t, p, &r->hdr) && same(t, p, &r->facts))
 		maybe_exited(t, p, r->hdr.time);
 }
 
@@ -499,6 +527,31 @@ static bool spend(struct process_budget *b, uint64_t now, uint64_t per_sec)
 	return true;
 }
 
+/*
+ * After a loss. What is read is of now: an exec may lie between the samples that are still to come
+ * and the reading, so it holds for those of a later time only.
+ */
+static struct process *read_after_loss(struct process_table *t, uint32_t pid)
+{
+	struct process *p = process_table__read(t, pid);
+
+	if (p)
+		p->sure_from = p->as_of;
+	return p;
+}
+
+bool process_table__may_be_lost(const struct process_table *t, uint64_t start_ticks)
+{
+	struct timespec boot;
+	uint64_t suspended;
+
+	if (!t->losses)
+		return false;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	suspended = boot.tv_sec * NSEC_PER_SEC + boot.tv_nsec - clock__now();
+	return start_ticks * NSEC_PER_TICK <= t->lost_until + suspended;
+}
+
 struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks)
 {
 	struct process *p = known(t, pid);
@@ -507,18 +560,18 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		p->start_ticks = start_ticks;
 	if (p && p->start_ticks == start_ticks) {
 		p->used = true;
-		if (!process_table__is_stale(t, p) ||
+		if (p->losses == t->losses ||
 		    !spend(&t->stale_budget, clock__now(), STALE_READS_PER_SEC) ||
 		    read_start_ticks(pid) != start_ticks)
 			return p;
-		return process_table__read(t, pid);
+		return read_after_loss(t, pid);
 	}
 	/* Unknown, or another process has had this pid: records were lost. */
 	if (read_start_ticks(pid) != start_ticks) {
 		drop(t, pid);
 		return NULL;
 	}
-	return process_table__read(t, pid);
+	return t->losses ? read_after_loss(t, pid) : process_table__read(t, pid);
 }
 
 static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)

@@ -49,6 +49,7 @@ struct process {
 	 */
 	uint64_t version;
 	uint64_t losses;	  /* the table's, as of which the mappings are complete */
+	uint64_t sure_from;	  /* ns; read then, since records were lost: not of a time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
@@ -115,13 +116,20 @@ void process_table__foresee(struct process_table *t, const struct rec_hdr *rec);
 struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks);
 
 /*
- * Whether task records of the process may have been lost, and it could not be read again: what it
- * had mapped is not known.
+ * Whether task records of the process may have been lost, and it could not be read again, or only
+ * after `time` (ns): what it had mapped then is not known.
  */
-static inline bool process_table__is_stale(const struct process_table *t, const struct process *p)
+static inline bool process_table__is_stale(const struct process_table *t, const struct process *p,
+					   uint64_t time)
 {
-	return p->losses != t->losses;
+	return p->losses != t->losses || time < p->sure_from;
 }
+
+/*
+ * Of a process that process_table__find() doesn't know: whether it began before the end of the last
+ * loss of task records, which may have been its own.
+ */
+bool process_table__may_be_lost(const struct process_table *t, uint64_t start_ticks);
 
 /* The mapping that holds addr, or NULL. Borrowed until the next change. */
 const struct mapping *process__lookup(const struct process *p, uint64_t addr);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "proc/mappings.h"
 #include "proc/process.h"
@@ -359,7 +360,7 @@ static void record_lost(uint64_t time)
 
 static void after_a_loss_the_living_are_read_again(void **state)
 {
-	uint64_t ticks = own_start_ticks();
+	uint64_t ticks = own_start_ticks(), before = clock__now();
 	uint32_t me = getpid();
 	struct process *p;
 
@@ -370,11 +371,85 @@ static void after_a_loss_the_living_are_read_again(void **state)
 	record_lost(30);
 	p = process_table__find(&table, me, ticks);
 	assert_non_null(p);
-	assert_false(process_table__is_stale(&table, p));
+	assert_false(process_table__is_stale(&table, p, clock__now()));
+	/* A sample from before the reading may be of an image that is gone. */
+	assert_true(process_table__is_stale(&table, p, before));
 	assert_null(process__lookup(p, 0x1000));
 	assert_non_null(process__lookup(p, (uintptr_t)after_a_loss_the_living_are_read_again));
 	/* Once for a loss. */
 	assert_ptr_equal(process_table__find(&table, me, ticks), p);
+	/* A child that it had before the reading may have been another image's. */
+	record_task(REC_FORK, PID_A, PID_A, me, before);
+	assert_true(process_table__is_stale(&table, process_table__find(&table, PID_A, 1), before));
+	record_task(REC_FORK, PID_B, PID_B, me, clock__now());
+	p = process_table__find(&table, PID_B, 1);
+	assert_false(process_table__is_stale(&table, p, clock__now()));
+	/* A new image is known from its beginning. */
+	record_exec(me, clock__now());
+	p = process_table__find(&table, me, ticks);
+	assert_false(process_table__is_stale(&table, p, before));
+}
+
+static void what_began_before_a_loss_may_be_lost(void **state)
+{
+	uint64_t now = clock__now(), ticks = own_start_ticks();
+
+	assert_false(process_table__may_be_lost(&table, ticks));
+	record_lost(now);
+	assert_true(process_table__may_be_lost(&table, ticks));
+	/* In ticks of 10 ms; boot time may be ahead, but not by hours on a machine that runs tests.
+	 */
+	assert_false(process_table__may_be_lost(&table, now / 10000000 + 100ull * 3600 * 24 * 365));
+	/* One that is not known is read again, and sure from then on only. */
+	struct process *p = process_table__find(&table, getpid(), ticks);
+
+	assert_non_null(p);
+	assert_true(process_table__is_stale(&table, p, now));
+	assert_false(process_table__is_stale(&table, p, clock__now()));
+}
+
+static void record_fork_at(uint32_t pid, uint32_t ppid, uint64_t time, uint64_t ticks)
+{
+	struct rec_task r = { .hdr = { .type = REC_FORK, .length = sizeof(r), .time = time },
+			      .facts = { .start_ticks = ticks },
+			      .pid = pid,
+			      .tid = pid,
+			      .ppid = ppid };
+
+	process_table__apply(&table, &r.hdr);
+}
+
+static void records_that_tell_the_start_time(void **state)
+{
+	struct rec_comm exec = {
+		.hdr = { .type = REC_COMM, .flags = REC_F_EXEC, .length = sizeof(exec) },
+		.pid = PID_A,
+		.tid = PID_A,
+	};
+	struct rec_task end = {
+		.hdr = { .type = REC_EXIT, .length = sizeof(end), .time = 50 },
+		.facts = { .start_ticks = 3 },
+		.pid = PID_A,
+		.tid = PID_A,
+	};
+
+	record_exec(PID_B, 5);
+	record_mmap(PID_B, 6, 0x1000, 0x1000, 7);
+	record_fork_at(PID_A, PID_B, 10, 3);
+	/* Nothing has to be asked of a sample: another start time is another process at once. */
+	assert_null(process_table__find(&table, PID_A, 4));
+	record_fork_at(PID_A, PID_B, 20, 3);
+	assert_int_equal(ino_at(PID_A, 3, 0x1000), 7);
+	/* A successor whose fork was lost execs: nothing of the old one is left. */
+	exec.hdr.time = 30;
+	exec.facts.start_ticks = 4;
+	process_table__apply(&table, &exec.hdr);
+	assert_null(process_table__find(&table, PID_A, 3));
+	process_table__apply(&table, &exec.hdr);
+	assert_non_null(process_table__find(&table, PID_A, 4));
+	/* Neither does the old one's exit end the new one, nor is it left as it was. */
+	process_table__apply(&table, &end.hdr);
+	assert_null(process_table__find(&table, PID_A, 4));
 }
 
 static void after_a_loss_the_dead_are_not_trusted(void **state)
@@ -386,17 +461,17 @@ static void after_a_loss_the_dead_are_not_trusted(void **state)
 	record_lost(30);
 	p = process_table__find(&table, PID_A, 1);
 	assert_non_null(p);
-	assert_true(process_table__is_stale(&table, p));
+	assert_true(process_table__is_stale(&table, p, 100));
 	/* Neither is what a child has from it, until a new image begins for sure. */
 	record_task(REC_FORK, PID_B, PID_B, PID_A, 32);
 	p = process_table__find(&table, PID_B, 2);
-	assert_true(process_table__is_stale(&table, p));
+	assert_true(process_table__is_stale(&table, p, 100));
 	record_exec(PID_B, 35);
-	assert_true(process_table__is_stale(&table, p));
+	assert_true(process_table__is_stale(&table, p, 100));
 	record_exec(PID_B, 50);
 	record_mmap(PID_B, 60, 0x1000, 0x1000, 8);
 	p = process_table__find(&table, PID_B, 2);
-	assert_false(process_table__is_stale(&table, p));
+	assert_false(process_table__is_stale(&table, p, 100));
 	assert_int_equal(ino_at(PID_B, 2, 0x1000), 8);
 	/* Their exit may have been lost too. */
 	process_table__reap(&table, 60 + 3000000000ull);
@@ -458,6 +533,8 @@ int main(void)
 		T(rereads_at_a_bounded_rate),
 		T(after_a_loss_the_living_are_read_again),
 		T(after_a_loss_the_dead_are_not_trusted),
+		T(what_began_before_a_loss_may_be_lost),
+		T(records_that_tell_the_start_time),
 		T(hostile_comm_doesnt_hide_the_start_time),
 		T(a_full_table_forgets_what_is_not_sampled),
 		T(bounded_and_senseless_records),
