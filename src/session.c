@@ -238,9 +238,10 @@ static int user_frames(struct session *s, const struct rec_sample *r, uint32_t *
 	const uint64_t *ips = (const uint64_t *)r->ips + r->nr_kernel;
 	int err = 0;
 
-	if (!p || process_table__is_stale(&s->procs, p)) {
+	if (!p || process_table__is_stale(&s->procs, p, r->hdr.time)) {
+		bool lost = p || process_table__may_be_lost(&s->procs, r->start_ticks);
 		struct frame f = { .kind = FRAME_UNKNOWN,
-				   .reason = p ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
+				   .reason = lost ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
 
 		for (uint32_t i = 0; i < r->nr_user && !err; i++)
 			err = profile__frame(s->profile, &f, &frames[i]);
