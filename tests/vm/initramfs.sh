@@ -48,7 +48,7 @@ done
 # Where busybox has no such applet, or one that does less; those that aren't here are left out,
 # and a test that needs one says so.
 programs=(bash dash awk env grep mktemp mount mountpoint nsenter sed setpriv sleep timeout umount
-	unshare readelf objcopy nm strip xz python3)
+	unshare ldd readelf objcopy nm strip xz python3)
 for program in "${programs[@]}"; do
 	path=$(PATH=/usr/bin:/usr/sbin command -v "$program") && put "$path"
 done
