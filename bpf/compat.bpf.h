@@ -64,8 +64,9 @@ static __always_inline struct task_facts current_task_facts(void)
  * The number of a struct pid in its own namespace.
  *
  * Where the verifier knows the type of the pointer, it allows only bounded arithmetic on it, and
- * up to Linux 6.8 it knows no bound of a product unless the second factor is the constant: so the
- * level is bounded (MAX_PID_NS_LEVEL is 32), and the multiplication not left to the compiler.
+ * on Linux 6.1 it knows no bound of a product unless the second factor is the constant (6.12 does):
+ * so the level is bounded (MAX_PID_NS_LEVEL is 32), and the multiplication not left to the
+ * compiler.
  */
 static __always_inline __u32 pid_inner_number(const struct pid *pid, __u32 level)
 {

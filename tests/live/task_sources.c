@@ -16,11 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "collect/features.h"
 #include "collect/mmap_sideband.h"
@@ -338,6 +340,59 @@ static int open_sideband(struct sideband **ret, char **ret_why)
 	return err;
 }
 
+struct comms {
+	uint64_t seen, lost, lost_at, lost_until;
+};
+
+static int count_comm(void *ctx, const struct rec_hdr *h)
+{
+	struct comms *c = ctx;
+
+	if (h->type == REC_LOST) {
+		c->lost += ((const struct rec_lost *)h)->count;
+		c->lost_at = h->time;
+		c->lost_until = ((const struct rec_lost *)h)->until;
+	}
+	c->seen += h->type == REC_COMM && ((const struct rec_comm *)h)->pid == (uint32_t)getpid();
+	return 0;
+}
+
+/*
+ * A ring of a page, and records for many: those that arrive and those that are counted as lost are
+ * all, and the loss is told with times that enclose it. Others' records may be among them.
+ */
+static size_t check_loss(void)
+{
+	struct task_kprobes_opts o = { .ring_bytes = getpagesize() };
+	struct task_kprobes *small;
+	struct comms c = { 0 };
+	uint64_t before, after;
+	char *why = NULL;
+	bool ok;
+
+	if (task_kprobes__open(&o, &small, &why)) {
+		printf("a small ring: %s\n", why);
+		return 1;
+	}
+	task_kprobes__drain(small, count_comm, &c);
+	before = clock__now();
+	for (int i = 0; i < 1000; i++)
+		prctl(PR_SET_NAME, i % 2 ? "odd" : "even");
+	after = clock__now();
+	task_kprobes__drain(small, count_comm, &c);
+	ok = c.seen >= 20 && c.lost >= 900 && c.seen + c.lost >= 1000 &&
+	     c.lost == task_kprobes__lost(small) && c.lost_at <= before && c.lost_until >= after;
+	/* With room again nothing is lost. */
+	c.seen = 0;
+	prctl(PR_SET_NAME, "task_sources");
+	task_kprobes__drain(small, count_comm, &c);
+	ok = ok && c.seen == 1;
+	if (!ok)
+		printf("loss: %" PRIu64 " of 1000 lost, %" PRIu64 " after\n", c.lost, c.seen);
+	task_kprobes__free(small);
+	return !ok;
+}
+
 /* The child, which waits until the pipe says go. */
 static pid_t start(char **argv, int *ret_go)
 {
@@ -385,7 +440,7 @@ int main(int argc, char **argv)
 	}
 	child = start(argv + 1, &go);
 	task_kprobes__drain(kprobes, keep, &sources[1]);
-	errors = check_facts(child);
+	errors = check_facts(child) + check_loss();
 	if (child < 0 || write(go, "", 1) != 1)
 		return 1;
 	while (!waitpid(child, &status, WNOHANG)) {
