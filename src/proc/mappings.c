@@ -124,3 +124,37 @@ int mappings__copy(struct process *to, const struct process *from)
 	to->maps.len = from->maps.len;
 	return 0;
 }
+
+void mappings__renew(struct process *p, const struct mapping *m)
+{
+	size_t i = first_after(p, m->start);
+
+	if (i < p->maps.len && p->maps.data[i].start == m->start)
+		p->maps.data[i].since = m->since;
+}
+
+void mappings__keep(struct process *p, const struct process *now, uint64_t since)
+{
+	size_t kept = 0;
+
+	vec_for_each(&p->maps, m) {
+		const struct mapping *over = process__next(now, m->start);
+
+		if (m->since >= since || (over && over->start < m->end))
+			p->maps.data[kept++] = *m;
+	}
+	p->maps.len = kept;
+}
+
+int mappings__copy_range(struct process *to, const struct process *from, uint64_t start,
+			 uint64_t end)
+{
+	int err = 0;
+
+	for (size_t i = first_after(from, start); !err && i < from->maps.len; i++) {
+		if (from->maps.data[i].start >= end)
+			break;
+		err = vec_push(&to->maps, from->maps.data[i]);
+	}
+	return err;
+}

@@ -13,6 +13,13 @@ void mappings__clip(struct mapping *m, uint64_t start, uint64_t end);
 const struct mapping *process__next(const struct process *p, uint64_t addr);
 /* Is exactly this mapping there? */
 bool mappings__has(const struct process *p, const struct mapping *m);
+/* Where exactly this mapping is: takes over its time. */
+void mappings__renew(struct process *p, const struct mapping *m);
+/* Forgets those that are older than since (ns) and lie nowhere over a mapping of `now`. */
+void mappings__keep(struct process *p, const struct process *now, uint64_t since);
+/* Adds those of from's mappings that overlap [start, end). 0, -E2BIG or -ENOMEM. */
+int mappings__copy_range(struct process *to, const struct process *from, uint64_t start,
+			 uint64_t end);
 /* Replaces to's mappings by a copy of from's. 0, -E2BIG or -ENOMEM. */
 int mappings__copy(struct process *to, const struct process *from);
 

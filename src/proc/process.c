@@ -7,20 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "object/proc_maps.h"
 #include "object/proc_stat.h"
 #include "proc/mappings.h"
+#include "proc/maps_reader.h"
 #include "proc/moved_text.h"
 #include "proc/proc_task.h"
 
 #define NSEC_PER_TICK (NSEC_PER_SEC / 100) /* of /proc/PID/stat, on every architecture here */
-#define MAPS_TEXT_MAX (256u << 20)
-/* Vdso addresses below this are of 32-bit processes, whose image is another. */
-#define VDSO_64_MIN (1ull << 32)
 /* Readings of /proc/PID/maps for uncovered addresses: all processes a second; one process. */
 #define REREADS_PER_SEC 100
 #define REREAD_WAIT_MIN (NSEC_PER_SEC / 20)
@@ -33,6 +29,10 @@
 #define STALE_READS_PER_SEC 1000
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
+/* Samples are looked up a fraction of a second after they were taken. */
+#define KEEP_UNMAPPED (2 * NSEC_PER_SEC)
+/* So many mappings of a process are never too many. */
+#define PRUNE_MIN 1024
 
 void process_table__init(struct process_table *t, struct dso_table *dsos)
 {
@@ -138,6 +138,7 @@ static struct process *add(struct process_table *t, uint32_t pid)
 	p->reread_wait = REREAD_WAIT_MIN;
 	p->version = t->next_version++;
 	p->losses = STALE;
+	p->prune_at = PRUNE_MIN;
 	vec_init(&p->maps, PROCESS_MAPS_MAX);
 	if (t->free_places.len)
 		place = t->free_places.data[t->free_places.len - 1];
@@ -160,86 +161,12 @@ fail:
 	return NULL;
 }
 
-static bool starts_with(const char *path, size_t len, const char *what)
-{
-	return len >= strlen(what) && !memcmp(path, what, strlen(what));
-}
-
-/*
- * What kind of memory a mapping is, by what the kernel calls it. 0, or -E2BIG/-ENOMEM from the DSO
- * table.
- */
-static int classify(struct process_table *t, const struct dso_sighting *s, struct mapping *ret)
-{
-	*ret = (struct mapping){
-		.start = s->start, .end = s->end, .pgoff = s->pgoff, .kind = MAPPING_ANON
-	};
-	if (s->path_len == 6 && !memcmp(s->path, "[vdso]", 6) && s->start >= VDSO_64_MIN) {
-		ret->kind = MAPPING_FILE;
-		ret->pgoff = 0; /* the image starts at 0, whatever the record says of it */
-		return dso_table__vdso(t->dsos, &ret->dso);
-	}
-	/* Memory without a file, or with one that only gives it its size. */
-	if (!s->id.ino || starts_with(s->path, s->path_len, "/anon_hugepage") ||
-	    starts_with(s->path, s->path_len, "/dev/zero"))
-		return 0;
-	ret->kind = MAPPING_FILE;
-	return dso_table__see(t->dsos, s, &ret->dso);
-}
-
 /* The start time of what runs under this id now; 0: nothing does. */
 static uint64_t read_start_ticks(uint32_t pid)
 {
 	struct proc_stat stat;
 
 	return proc_stat__read(pid, &stat) ? 0 : stat.start_ticks;
-}
-
-/* The executable mappings that /proc/PID/maps states now. 0 or a negative errno. */
-static int read_maps(struct process_table *t, uint32_t pid, struct process *into)
-{
-	uint32_t tid = proc_task__with_memory(pid);
-	struct proc_maps_entry e;
-	struct proc_maps pm;
-	unsigned int tries = 0;
-	struct buf text;
-	char path[48];
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/%u/maps", tid ? tid : pid);
-	buf__init(&text, MAPS_TEXT_MAX);
-	err = buf__read_path(&text, path);
-	proc_maps__init(&pm, text.data, text.len);
-	while (!err && proc_maps__next(&pm, &e)) {
-		struct dso_sighting s = {
-			.id = { .maj = e.maj, .min = e.min, .ino = e.ino },
-			.path = e.path,
-			.path_len = e.path_len,
-			.pid = tid,
-			.start = e.start,
-			.end = e.end,
-			.pgoff = e.pgoff,
-		};
-		struct mapping m;
-
-		/* [vsyscall] lies in the kernel half and is known by its address. */
-		if (!e.x || e.start >> 63)
-			continue;
-		if (classify(t, &s, &m)) {
-			t->stats.maps_dropped++;
-			continue;
-		}
-		if (m.kind == MAPPING_ANON && tries++ < MOVED_TEXT_TRIES &&
-		    moved_text__find(t->dsos, tid, text.data, text.len, m.start, m.end, &m.dso,
-				     &m.pgoff)) {
-			m.kind = MAPPING_FILE;
-			m.moved = true;
-		}
-		if (mappings__cover(into, &m))
-			t->stats.maps_dropped++;
-	}
-	buf__done(&text);
-	return err;
 }
 
 struct process *process_table__read(struct process_table *t, uint32_t pid)
@@ -256,7 +183,7 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 	p->as_of = as_of;
 	p->losses = t->losses;
 	p->start_ticks = start;
-	if (read_maps(t, pid, p)) {
+	if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
 		drop(t, pid);
 		return NULL;
 	}
@@ -351,7 +278,7 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 	uint32_t tid = 0;
 
 	vec_init(&was.maps, PROCESS_MAPS_MAX);
-	if (mappings__copy(&was, p) || mappings__cover(p, anon)) {
+	if (mappings__copy_range(&was, p, anon->start, anon->end) || mappings__cover(p, anon)) {
 		t->stats.maps_dropped++;
 		vec_done(&was.maps);
 		return;
@@ -373,16 +300,48 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 	vec_done(&was.maps);
 }
 
+/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
+static bool share_mapping(const struct process *a, const struct process *b)
+{
+	vec_for_each(&a->maps, m)
+		if (mappings__has(b, m))
+			return true;
+	return false;
+}
+
+/*
+ * Nothing tells of munmap(). Who maps at ever new places would fill the table: every time that
+ * there are twice as many as were left the last time, those are forgotten that aren't in /proc any
+ * more, but for the ones that may have been there at the time of a sample that is still to come.
+ */
+static void prune(struct process_table *t, struct process *p, uint64_t time)
+{
+	struct process now = { .pid = p->pid };
+
+	vec_init(&now.maps, PROCESS_MAPS_MAX);
+	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
+	    share_mapping(p, &now)) {
+		mappings__keep(p, &now, time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0);
+		p->version = t->next_version++;
+	}
+	vec_done(&now.maps);
+	p->prune_at = 2 * p->maps.len > PRUNE_MIN ? 2 * p->maps.len : PRUNE_MIN;
+}
+
 static void add_mapping(struct process_table *t, struct process *p, const struct mapping *m)
 {
 	/* W^X runtimes report the same mapping again and again. */
-	if (mappings__has(p, m))
+	if (mappings__has(p, m)) {
+		mappings__renew(p, m);
 		return;
+	}
 	if (m->kind == MAPPING_ANON)
 		cover_by_anon(t, p, m);
 	else if (mappings__cover(p, m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
+	if (p->maps.len >= p->prune_at)
+		prune(t, p, m->since);
 }
 
 static void on_mmap(struct process_table *t, const struct rec_mmap *r)
@@ -397,10 +356,11 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 	p = same_or_new(t, p, r->pid, &r->facts);
 	if (!p)
 		return;
-	if (classify(t, &s, &m)) {
+	if (maps_reader__classify(t->dsos, &s, &m)) {
 		t->stats.maps_dropped++;
 		return;
 	}
+	m.since = r->hdr.time;
 	add_mapping(t, p, &m);
 	for (size_t pos = 0; shared_vm__next(&t->shared, r->pid, &pos, &pid);) {
 		p = known(t, pid);
@@ -416,7 +376,7 @@ void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
 
 	/* A file that can't be kept is counted when the record's turn comes. */
 	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s))
-		classify(t, &s, &m);
+		maps_reader__classify(t->dsos, &s, &m);
 }
 
 static void on_exec(struct process_table *t, const struct rec_comm *r)
@@ -458,6 +418,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 	if (parent->maps.len)
 		shared_vm__began(&t->shared, r->ppid, r->pid);
 	p->losses = r->hdr.time < parent->sure_from ? STALE : parent->losses;
+	p->prune_at = parent->prune_at;
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
 	else
@@ -585,15 +546,6 @@ static bool spend_reread(struct process_table *t, struct process *p, uint64_t no
 	return true;
 }
 
-/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
-static bool share_mapping(const struct process *a, const struct process *b)
-{
-	vec_for_each(&a->maps, m)
-		if (mappings__has(b, m))
-			return true;
-	return false;
-}
-
 bool process_table__reread(struct process_table *t, struct process *p)
 {
 	struct process now = { .pid = p->pid };
@@ -608,7 +560,8 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	 * to come, would lend the sample another image's mappings. Such an image shares no mapping
 	 * with the one that is known.
 	 */
-	if (read_start_ticks(p->pid) == p->start_ticks && !read_maps(t, p->pid, &now) &&
+	if (read_start_ticks(p->pid) == p->start_ticks &&
+	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
 	    (!p->maps.len || share_mapping(p, &now))) {
 		vec_for_each(&now.maps, m) {
 			if (mappings__has(p, m))

@@ -34,6 +34,7 @@ enum mapping_kind {
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t pgoff;	     /* bytes; offset in the file of start */
+	uint64_t since;	     /* ns, of the last record of it; 0: read from /proc */
 	uint32_t dso;
 	uint8_t kind;
 	bool moved; /* MAPPING_FILE: the file's text, in anonymous memory (proc/moved_text.h) */
@@ -51,6 +52,7 @@ struct process {
 	uint64_t losses;	  /* the table's, as of which the mappings are complete */
 	uint64_t sure_from;	  /* ns; read then, since records were lost: not of a time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
+	size_t prune_at;	  /* so many mappings: see which of them are still there */
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */

@@ -506,6 +506,29 @@ static void a_full_table_forgets_what_is_not_sampled(void **state)
 	assert_int_equal(table.stats.procs_dropped, 0);
 }
 
+/* A process that maps at ever new places, 1,000 times a second, and unmaps, of which nothing tells.
+ */
+static void what_is_no_longer_mapped_is_forgotten(void **state)
+{
+	enum { TIMES = 200000 };
+	const uint64_t ms = 1000000, began = clock__now(), text = (uintptr_t)setup;
+	struct process *p = process_table__read(&table, getpid());
+	uint64_t most = 0;
+
+	assert_non_null(p);
+	for (uint64_t i = 1; i <= TIMES; i++) {
+		record_mmap(getpid(), began + i * ms, i * 0x10000, 0x1000, 77);
+		if (p->maps.len > most)
+			most = p->maps.len;
+		/* What a sample of two seconds ago may be in is still there. */
+		assert_non_null(process__lookup(p, (i > 2000 ? i - 1999 : 1) * 0x10000));
+	}
+	assert_in_range(most, 2000, 2 * 2000 + 2048);
+	assert_null(process__lookup(p, 0x10000));
+	assert_non_null(process__lookup(p, text));
+	assert_int_equal(table.stats.maps_dropped, 0);
+}
+
 static void bounded_and_senseless_records(void **state)
 {
 	record_mmap(PID_A, 1, 0x2000, (uint64_t)-0x1000, 77);  /* ends before it starts */
@@ -537,6 +560,7 @@ int main(void)
 		T(records_that_tell_the_start_time),
 		T(hostile_comm_doesnt_hide_the_start_time),
 		T(a_full_table_forgets_what_is_not_sampled),
+		T(what_is_no_longer_mapped_is_forgotten),
 		T(bounded_and_senseless_records),
 	};
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/maps_reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "object/proc_maps.h"
+#include "proc/mappings.h"
+#include "proc/moved_text.h"
+#include "proc/proc_task.h"
+
+#define MAPS_TEXT_MAX (256u << 20)
+/* Vdso addresses below this are of 32-bit processes, whose image is another. */
+#define VDSO_64_MIN (1ull << 32)
+
+static bool starts_with(const char *path, size_t len, const char *what)
+{
+	return len >= strlen(what) && !memcmp(path, what, strlen(what));
+}
+
+int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s, struct mapping *ret)
+{
+	*ret = (struct mapping){
+		.start = s->start, .end = s->end, .pgoff = s->pgoff, .kind = MAPPING_ANON
+	};
+	if (s->path_len == 6 && !memcmp(s->path, "[vdso]", 6) && s->start >= VDSO_64_MIN) {
+		ret->kind = MAPPING_FILE;
+		ret->pgoff = 0; /* the image starts at 0, whatever the record says of it */
+		return dso_table__vdso(dsos, &ret->dso);
+	}
+	/* Memory without a file, or with one that only gives it its size. */
+	if (!s->id.ino || starts_with(s->path, s->path_len, "/anon_hugepage") ||
+	    starts_with(s->path, s->path_len, "/dev/zero"))
+		return 0;
+	ret->kind = MAPPING_FILE;
+	return dso_table__see(dsos, s, &ret->dso);
+}
+
+int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into, uint64_t *dropped)
+{
+	uint32_t tid = proc_task__with_memory(pid);
+	struct proc_maps_entry e;
+	struct proc_maps pm;
+	unsigned int tries = 0;
+	struct buf text;
+	char path[48];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tid ? tid : pid);
+	buf__init(&text, MAPS_TEXT_MAX);
+	err = buf__read_path(&text, path);
+	proc_maps__init(&pm, text.data, text.len);
+	while (!err && proc_maps__next(&pm, &e)) {
+		struct dso_sighting s = {
+			.id = { .maj = e.maj, .min = e.min, .ino = e.ino },
+			.path = e.path,
+			.path_len = e.path_len,
+			.pid = tid,
+			.start = e.start,
+			.end = e.end,
+			.pgoff = e.pgoff,
+		};
+		struct mapping m;
+
+		/* [vsyscall] lies in the kernel half and is known by its address. */
+		if (!e.x || e.start >> 63)
+			continue;
+		if (maps_reader__classify(dsos, &s, &m)) {
+			(*dropped)++;
+			continue;
+		}
+		if (m.kind == MAPPING_ANON && tries++ < MOVED_TEXT_TRIES &&
+		    moved_text__find(dsos, tid, text.data, text.len, m.start, m.end, &m.dso,
+				     &m.pgoff)) {
+			m.kind = MAPPING_FILE;
+			m.moved = true;
+		}
+		if (mappings__cover(into, &m))
+			(*dropped)++;
+	}
+	buf__done(&text);
+	return err;
+}
