@@ -47,7 +47,7 @@ licensed() {
 				bad=1
 			}
 	done < <(git ls-files -co --exclude-standard -- Makefile '*.[ch]' '*.cc' '*.def' '*.sh' '*.py' \
-		tests/run .ci/run)
+		tests/run tests/vm/run tests/vm/init .ci/run)
 	return $bad
 }
 
@@ -66,7 +66,7 @@ man_pages() {
 
 scripts() {
 	local files
-	mapfile -t files < <(git ls-files -co --exclude-standard -- '*.sh' tests/run .ci/run)
+	mapfile -t files < <(git ls-files -co --exclude-standard -- '*.sh' tests/run tests/vm/run .ci/run)
 	shellcheck -s bash -S warning "${files[@]}"
 }
 

@@ -16,7 +16,8 @@ def three_functions_get_their_60_30_10_percent():
     n = sum(counts.get(b"mix_" + x.encode(), 0) for x in names)
     blocks = sum(int(truth[x]) for x in names)
     # 10%: the time in which ebolt no longer samples but writes.
-    check(n > 0.9 * DELIVERED * expected, f"{n} samples in the functions, expected {expected}: {ledger.line}")
+    check(n > 0.9 * DELIVERED * expected,
+          f"{n} samples in the functions, expected {expected}: {ledger.line}")
     for x in names:
         # Which function a sample hits is a draw with the share of the blocks (a lot is drawn
         # anew every 20 us, 50 times between two samples): binomial. The blocks themselves are
