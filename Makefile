@@ -129,6 +129,8 @@ $(W)/plt: WL_LD := -L$(W) -lcallee -Wl,-rpath,'$$ORIGIN' -Wl,-z,lazy
 $(W)/moved: WL_LD := -L$(W) -lmoved -Wl,-rpath,'$$ORIGIN' -ldl
 
 $(W)/one $(W)/two: tests/workloads/steps.h tests/workloads/image.h
+$(W)/churn: tests/workloads/image.h
+$(W)/churn: WL_LD := -ldl
 $(W)/one $(W)/two: WL_LD := -fuse-ld=lld -Wl,--emit-relocs -ldl
 
 $(W)/%: tests/workloads/%.c tests/workloads/workload.h
