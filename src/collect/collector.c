@@ -28,12 +28,19 @@
 /* Map sizes have 32 bits, and libbpf rounds rings up to a power of two. */
 #define RING_BYTES_MAX (1u << 31)
 
+/* A link to a perf event. */
+struct attached {
+	int event_fd; /* borrowed */
+	int link_fd;
+};
+
 struct collector {
 	struct sample_bpf *sample;
 	struct targets_bpf *targets; /* NULL: everything is recorded */
 	const struct features *features;
 	VEC(struct bpf_link *) links;
-	VEC(int) fds; /* tracepoint events, links to perf events */
+	VEC(int) fds; /* tracepoint events */
+	VEC(struct attached) attached;
 	const struct cpu_state *states;
 	size_t nr_states, states_bytes;
 };
@@ -244,7 +251,8 @@ int collector__open(const struct collector_opts *opts, struct collector **ret, c
 		return -ENOMEM;
 	c->features = opts->features;
 	vec_init(&c->links, 16);
-	vec_init(&c->fds, CPUS_MAX + 16);
+	vec_init(&c->fds, 16);
+	vec_init(&c->attached, CPUS_MAX);
 	libbpf_log__start();
 	err = open_all(c, opts, ret_why);
 	if (err) {
@@ -265,6 +273,9 @@ void collector__free(struct collector *c)
 	vec_for_each(&c->fds, fd)
 		close(*fd);
 	vec_done(&c->fds);
+	vec_for_each(&c->attached, a)
+		close(a->link_fd);
+	vec_done(&c->attached);
 	if (c->states)
 		munmap((void *)c->states, c->states_bytes);
 	targets_bpf__destroy(c->targets);
@@ -284,10 +295,21 @@ int collector__attach(struct collector *c, int perf_fd)
 	link_fd = bpf_link_create(bpf_program__fd(prog), perf_fd, BPF_PERF_EVENT, NULL);
 	if (link_fd < 0)
 		return -errno;
-	err = vec_push(&c->fds, link_fd);
+	err = vec_push(&c->attached, (struct attached){ perf_fd, link_fd });
 	if (err)
 		close(link_fd);
 	return err;
+}
+
+void collector__detach(struct collector *c, int perf_fd)
+{
+	for (size_t i = 0; i < c->attached.len; i++) {
+		if (c->attached.data[i].event_fd != perf_fd)
+			continue;
+		close(c->attached.data[i].link_fd);
+		vec_remove(&c->attached, i, 1);
+		return;
+	}
 }
 
 int collector__ring_fd(const struct collector *c)

@@ -30,6 +30,8 @@ void collector__free(struct collector *c);
 
 /* Lets the event (borrowed) fire into the sampling program. */
 int collector__attach(struct collector *c, int perf_fd);
+/* Before the event is closed, while the collector goes on. */
+void collector__detach(struct collector *c, int perf_fd);
 
 /* The sample ring's map, borrowed, and its size. */
 int collector__ring_fd(const struct collector *c);

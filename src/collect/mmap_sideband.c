@@ -51,8 +51,9 @@ struct sideband {
 	VEC(struct ring) rings;
 	int epoll_fd;
 	size_t ring_bytes;
-	bool lost_count;
+	bool no_tasks, ksymbol, lost_count;
 	uint64_t drained_at;			  /* ns; when the last drain began */
+	uint64_t lost_before;			  /* of rings that were reopened */
 	uint64_t lost_here;			  /* records that came but could not be passed on */
 	struct buf rec;				  /* the record that is being passed on */
 	uint8_t whole[PERF_RECORD_BYTES_MAX + 1]; /* a record that wraps, in one piece */
@@ -107,7 +108,7 @@ static char *why_not(const struct sideband *sb, int cpu, int err)
 	return why__format("perf side-band on CPU %d: perf_event_open: %s", cpu, strerror(-err));
 }
 
-static int open_rings(struct sideband *sb, const struct sideband_opts *o, char **ret_why)
+static int open_ring(struct sideband *sb, int cpu, struct ring *ret)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -115,31 +116,47 @@ static int open_rings(struct sideband *sb, const struct sideband_opts *o, char *
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = SAMPLE_TYPE,
 		.sample_id_all = 1,
-		.mmap = !o->no_tasks,
-		.mmap2 = !o->no_tasks,
-		.comm = !o->no_tasks,
-		.comm_exec = !o->no_tasks,
-		.task = !o->no_tasks,
-		.ksymbol = o->ksymbol,
-		.read_format = o->lost_count ? PERF_FORMAT_LOST : 0,
+		.mmap = !sb->no_tasks,
+		.mmap2 = !sb->no_tasks,
+		.comm = !sb->no_tasks,
+		.comm_exec = !sb->no_tasks,
+		.task = !sb->no_tasks,
+		.ksymbol = sb->ksymbol,
+		.read_format = sb->lost_count ? PERF_FORMAT_LOST : 0,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		/* Wake with every record; how often one is listened for is the reader's matter. */
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
+	int err;
 
+	*ret = (struct ring){ .cpu = cpu, .fd = -1 };
+	err = ring__open(ret, &attr, sb->ring_bytes, sb->epoll_fd);
+	if (err)
+		ring__done(ret, sb->ring_bytes);
+	return err;
+}
+
+static int add_ring(struct sideband *sb, int cpu)
+{
+	struct ring r;
+	int err = open_ring(sb, cpu, &r);
+
+	if (err)
+		return err;
+	err = vec_push(&sb->rings, r);
+	if (err)
+		ring__done(&r, sb->ring_bytes);
+	return err;
+}
+
+static int open_rings(struct sideband *sb, const struct sideband_opts *o, char **ret_why)
+{
 	vec_for_each(&o->cpus->cpus, cpu) {
-		struct ring r = { .cpu = *cpu, .fd = -1 };
-		int err = ring__open(&r, &attr, sb->ring_bytes, sb->epoll_fd);
+		int err = add_ring(sb, *cpu);
 
-		if (!err)
-			err = vec_push(&sb->rings, r);
-		if (err)
-			ring__done(&r, sb->ring_bytes);
-		if (err == -ENODEV) /* offline */
-			continue;
-		if (err) {
+		if (err && err != -ENODEV) { /* offline */
 			*ret_why = why_not(sb, *cpu, err);
 			return err;
 		}
@@ -158,6 +175,8 @@ int sideband__open(const struct sideband_opts *opts, struct sideband **ret, char
 	buf__init(&sb->rec, 2 * PERF_RECORD_BYTES_MAX);
 	sb->ring_bytes = opts->ring_bytes ? opts->ring_bytes
 					  : default_ring_bytes(opts->cpus->cpus.len);
+	sb->no_tasks = opts->no_tasks;
+	sb->ksymbol = opts->ksymbol;
 	sb->lost_count = opts->lost_count;
 	sb->drained_at = clock__now();
 	sb->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -184,6 +203,25 @@ void sideband__free(struct sideband *sb)
 		close(sb->epoll_fd);
 	buf__done(&sb->rec);
 	free(sb);
+}
+
+int sideband__reopen(struct sideband *sb, int cpu)
+{
+	struct ring fresh;
+	int err;
+
+	vec_for_each(&sb->rings, r) {
+		if (r->cpu != cpu)
+			continue;
+		err = open_ring(sb, cpu, &fresh);
+		if (err)
+			return err;
+		sb->lost_before += r->lost;
+		ring__done(r, sb->ring_bytes);
+		*r = fresh;
+		return 0;
+	}
+	return add_ring(sb, cpu);
 }
 
 int sideband__fd(const struct sideband *sb)
@@ -304,7 +342,7 @@ size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct re
 
 uint64_t sideband__lost(const struct sideband *sb)
 {
-	uint64_t lost = sb->lost_here;
+	uint64_t lost = sb->lost_before + sb->lost_here;
 
 	vec_for_each(&sb->rings, r)
 		lost += r->lost;

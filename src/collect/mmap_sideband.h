@@ -29,6 +29,13 @@ struct sideband_opts {
 int sideband__open(const struct sideband_opts *opts, struct sideband **ret, char **ret_why);
 void sideband__free(struct sideband *sb);
 
+/*
+ * Opens the event anew on a CPU that came online: its old one stays silent. To be called right
+ * after a drain; what happened on the CPU since it came is lost. 0; -ENODEV: it is offline; another
+ * negative errno.
+ */
+int sideband__reopen(struct sideband *sb, int cpu);
+
 /* Readable when there are records. Stays so until sideband__settle(). */
 int sideband__fd(const struct sideband *sb);
 

@@ -201,47 +201,54 @@ static char *why_not(const struct sampler_opts *o, int cpu, int err)
 			   strerror(-err));
 }
 
-static int open_one(const struct sampler_opts *o, struct perf_event_attr *attr, int cpu)
+/* The descriptor, or a negative errno. */
+static int open_one(const struct sampler *s, int cpu)
 {
-	int fd = perf_event__open(attr, -1, cpu);
+	struct perf_event_attr attr = {
+		.type = s->event->type,
+		.size = sizeof(attr),
+		.config = s->event->config,
+		.disabled = 1,
+		.exclude_idle = !s->include_idle,
+		/* What guests do is not this machine's code. */
+		.exclude_guest = s->event->type == PERF_TYPE_HARDWARE,
+		.freq = !s->period,
+	};
+	int fd;
 
+	if (s->period)
+		attr.sample_period = s->period;
+	else
+		attr.sample_freq = s->freq;
+	fd = perf_event__open(&attr, -1, cpu);
 	/* Some PMUs know no exclusion and refuse any. */
 	if (fd < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == EPERM) &&
-	    (attr->exclude_idle || attr->exclude_guest)) {
-		attr->exclude_idle = attr->exclude_guest = 0;
-		fd = perf_event__open(attr, -1, cpu);
+	    (attr.exclude_idle || attr.exclude_guest)) {
+		attr.exclude_idle = attr.exclude_guest = 0;
+		fd = perf_event__open(&attr, -1, cpu);
 	}
 	return fd < 0 ? -errno : fd;
 }
 
 int sampler__open(struct sampler *s, const struct sampler_opts *o, char **ret_why)
 {
-	struct perf_event_attr attr = {
-		.type = o->event->type,
-		.size = sizeof(attr),
-		.config = o->event->config,
-		.disabled = 1,
-		.exclude_idle = !o->include_idle,
-		/* What guests do is not this machine's code. */
-		.exclude_guest = o->event->type == PERF_TYPE_HARDWARE,
-	};
 	int err = 0;
 
-	*s = (struct sampler){ .event = o->event, .freq = o->freq, .period = o->period };
+	*s = (struct sampler){
+		.event = o->event,
+		.freq = o->freq,
+		.period = o->period,
+		.include_idle = o->include_idle,
+	};
 	vec_init(&s->cpus, CPUS_MAX);
-	if (o->period) {
-		attr.sample_period = o->period;
-	} else {
-		attr.freq = 1;
-		attr.sample_freq = o->freq;
-	}
 	vec_for_each(&o->cpus->cpus, cpu) {
-		int fd = open_one(o, &attr, *cpu);
+		int fd = open_one(s, *cpu);
 
 		/* Linux says ENODEV for a CPU that is offline, and for some events. */
 		if (fd == -ENODEV && o->cpus->cpus.len > 1)
 			continue;
-		err = fd < 0 ? fd : vec_push(&s->cpus, (struct sampler_cpu){ *cpu, fd });
+		err = fd < 0 ? fd
+			     : vec_push(&s->cpus, (struct sampler_cpu){ .cpu = *cpu, .fd = fd });
 		if (err && fd >= 0)
 			close(fd);
 		if (err) {
@@ -263,6 +270,36 @@ void sampler__done(struct sampler *s)
 	vec_for_each(&s->cpus, c)
 		close(c->fd);
 	vec_done(&s->cpus);
+}
+
+struct sampler_cpu *sampler__on_cpu(struct sampler *s, int cpu)
+{
+	vec_for_each(&s->cpus, c) {
+		if (c->cpu == cpu)
+			return c;
+	}
+	return NULL;
+}
+
+int sampler__reopen(struct sampler *s, int cpu)
+{
+	struct sampler_cpu *c = sampler__on_cpu(s, cpu);
+	uint64_t count = 0;
+	int fd = open_one(s, cpu), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (c) {
+		sampler_cpu__count(c, &count);
+		close(c->fd);
+		c->fd = fd;
+		c->count_before = count;
+	} else {
+		err = vec_push(&s->cpus, (struct sampler_cpu){ .cpu = cpu, .fd = fd });
+		if (err)
+			close(fd);
+	}
+	return err;
 }
 
 uint64_t sampler__grid_period(const struct sampler *s)
@@ -296,6 +333,11 @@ int sampler__disable(struct sampler *s)
 	return ioctl_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
+int sampler_cpu__enable(const struct sampler_cpu *c)
+{
+	return ioctl(c->fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
 int sampler_cpu__count(const struct sampler_cpu *c, uint64_t *ret)
 {
 	uint64_t count;
@@ -303,6 +345,6 @@ int sampler_cpu__count(const struct sampler_cpu *c, uint64_t *ret)
 
 	if (n != sizeof(count))
 		return n < 0 ? -errno : -EIO;
-	*ret = count;
+	*ret = c->count_before + count;
 	return 0;
 }

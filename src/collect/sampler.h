@@ -51,11 +51,13 @@ struct sampler_opts {
 struct sampler_cpu {
 	int cpu;
 	int fd;
+	uint64_t count_before; /* of the events before this one, as the CPU went and came back */
 };
 
 struct sampler {
 	const struct event_info *event;
 	uint64_t freq, period;
+	bool include_idle;
 	VEC(struct sampler_cpu) cpus;
 };
 
@@ -66,6 +68,15 @@ struct sampler {
 int sampler__open(struct sampler *s, const struct sampler_opts *opts, char **ret_why);
 void sampler__done(struct sampler *s);
 
+/* The CPU's event, or NULL. Borrowed until the next reopening. */
+struct sampler_cpu *sampler__on_cpu(struct sampler *s, int cpu);
+
+/*
+ * Opens the event, disabled, on a CPU that came online, in place of the one that it had before. 0;
+ * -ENODEV: it is offline; another negative errno.
+ */
+int sampler__reopen(struct sampler *s, int cpu);
+
 /* ns between two fires where the event is a clock, else 0. */
 uint64_t sampler__grid_period(const struct sampler *s);
 
@@ -73,7 +84,10 @@ uint64_t sampler__grid_period(const struct sampler *s);
 int sampler__enable(struct sampler *s);
 int sampler__disable(struct sampler *s);
 
-/* The event's own count on a CPU since it was enabled. 0 or a negative errno. */
+/* One CPU's event. 0 or a negative errno. */
+int sampler_cpu__enable(const struct sampler_cpu *c);
+
+/* The event's own count on a CPU since it was first enabled. 0 or a negative errno. */
 int sampler_cpu__count(const struct sampler_cpu *c, uint64_t *ret);
 
 #endif

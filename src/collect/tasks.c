@@ -89,6 +89,13 @@ void tasks__free(struct tasks *t)
 	free(t);
 }
 
+int tasks__reopen(struct tasks *t, int cpu, bool *ret_lost)
+{
+	/* Kprobes know no CPUs. */
+	*ret_lost = !t->kprobes;
+	return t->sideband ? sideband__reopen(t->sideband, cpu) : 0;
+}
+
 int tasks__fd(const struct tasks *t)
 {
 	return t->epoll_fd;

@@ -26,6 +26,12 @@ int tasks__open(struct features *features, const struct cpu_list *cpus, struct t
 		char **ret_note, char **ret_why);
 void tasks__free(struct tasks *t);
 
+/*
+ * Goes on on a CPU that came online; to be called right after a drain. *ret_lost: records of what
+ * happened on it since it came may be missing. 0; -ENODEV: it is offline; another negative errno.
+ */
+int tasks__reopen(struct tasks *t, int cpu, bool *ret_lost);
+
 /* Readable when there are records. Stays so until tasks__settle() and a drain. */
 int tasks__fd(const struct tasks *t);
 

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "collect/hotplug.h"
 #include "collect/reader.h"
 #include "collect/sampler.h"
 #include "collect/targets.h"
@@ -60,7 +61,10 @@ struct live {
 	struct merge merge;
 	uint64_t cutoff; /* of the last round */
 	int epoll_fd, samples_timer, rest_timer;
-	bool resting; /* task records are not listened to until the rest timer fires */
+	int hotplug_fd; /* -1: CPUs that come online are not noticed */
+	bool all_cpus;	/* not only those that were asked for */
+	bool running;	/* between start and stop */
+	bool resting;	/* task records are not listened to until the rest timer fires */
 	bool targets_only;
 	struct buf notes;
 };
@@ -148,12 +152,69 @@ static int live_start(struct source *src)
 	struct live *l = (struct live *)src;
 	int err = set_timer(l->samples_timer, SAMPLES_PERIOD_NS, SAMPLES_PERIOD_NS);
 
+	l->running = !err;
 	return err ? err : sampler__enable(&l->sampler);
 }
 
 static int live_fd(struct source *src)
 {
 	return ((struct live *)src)->epoll_fd;
+}
+
+/* A CPU came online. -ENODEV: and went again. */
+static int sample_on(struct live *l, int cpu)
+{
+	struct sampler_cpu *c = sampler__on_cpu(&l->sampler, cpu);
+	int err;
+
+	if (!l->all_cpus && !cpu_list__has(&l->cpus, cpu))
+		return 0;
+	if (c)
+		collector__detach(l->collector, c->fd);
+	err = sampler__reopen(&l->sampler, cpu);
+	if (err)
+		return err;
+	c = sampler__on_cpu(&l->sampler, cpu);
+	err = collector__attach(l->collector, c->fd);
+	return err || !l->running ? err : sampler_cpu__enable(c);
+}
+
+static int cpu_came(struct live *l, int cpu)
+{
+	struct rec_lost lost = { .hdr = { .type = REC_LOST, .length = sizeof(lost), .cpu = cpu } };
+	bool some_lost = false;
+	int err = tasks__reopen(l->tasks, cpu, &some_lost);
+
+	if (!err)
+		err = sample_on(l, cpu);
+	if (err == -ENODEV)
+		return 0;
+	if (err || !some_lost)
+		return err;
+	/* It came since the round before, whose samples were handed out long ago. */
+	lost.until = clock__now();
+	lost.hdr.time = lost.until - SAMPLES_PERIOD_NS;
+	return merge__add_task(&l->merge, &lost.hdr);
+}
+
+/* To be called right after a drain: nothing is in the rings of CPUs that are gone. */
+static int look_for_cpus(struct live *l)
+{
+	struct cpu_list online;
+	int cpu, err;
+
+	while ((err = hotplug__next(l->hotplug_fd, &cpu)) == 1) {
+		err = cpu_came(l, cpu);
+		if (err)
+			return err;
+	}
+	if (err != -ENOBUFS)
+		return err;
+	err = cpu_list__read(&online, "online");
+	for (size_t i = 0; !err && i < online.cpus.len; i++)
+		err = cpu_came(l, online.cpus.data[i]);
+	cpu_list__done(&online);
+	return err;
 }
 
 static int live_dispatch(struct source *src, const struct source_sink *sink)
@@ -167,6 +228,8 @@ static int live_dispatch(struct source *src, const struct source_sink *sink)
 	if (rested)
 		tasks__settle(l->tasks);
 	err = drain(l, sink, false, &tasks);
+	if (!err && l->hotplug_fd >= 0)
+		err = look_for_cpus(l);
 	if (err)
 		return err;
 	/* What is held needs no hurry: it was foreseen. */
@@ -248,6 +311,8 @@ static void live_free(struct source *src)
 		close(l->samples_timer);
 	if (l->rest_timer >= 0)
 		close(l->rest_timer);
+	if (l->hotplug_fd >= 0)
+		close(l->hotplug_fd);
 	free(l);
 }
 
@@ -409,6 +474,8 @@ static int open_waiting(struct live *l)
 		err = watch(l, l->rest_timer);
 	if (!err)
 		err = watch(l, tasks__fd(l->tasks));
+	if (!err && l->hotplug_fd >= 0)
+		err = watch(l, l->hotplug_fd);
 	return err ? err : merge__init(&l->merge, records, bytes);
 }
 
@@ -490,6 +557,8 @@ static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
 		err = open_sampler(l, o, ret_why);
 	if (err)
 		return err;
+	/* Before the events are: a CPU that comes meanwhile is opened once more. */
+	l->hotplug_fd = hotplug__open();
 	err = open_collector(l, o, ret_why);
 	if (!err)
 		err = open_tasks(l, ret_why);
@@ -509,7 +578,8 @@ int live__open(const struct live_opts *opts, struct source **ret, char **ret_why
 	if (!l)
 		return -ENOMEM;
 	l->source.ops = &live_ops;
-	l->epoll_fd = l->samples_timer = l->rest_timer = -1;
+	l->epoll_fd = l->samples_timer = l->rest_timer = l->hotplug_fd = -1;
+	l->all_cpus = !opts->cpus;
 	l->targets_only = opts->targets_only;
 	buf__init(&l->notes, 16 * 1024);
 	err = open_parts(l, opts, &why);
