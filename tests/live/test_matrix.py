@@ -5,7 +5,7 @@
 import links
 from ebolt_test import *
 
-HZ = 4999
+HZ = 1999 if VM else 4999
 CPU_MS = 2500 if VM else 400
 BUILT = os.path.join(WORKLOADS, "links")
 RESULTS = {}

@@ -29,8 +29,8 @@ def truth_of(output):
 
 def judge(found, truth, unnamed=0, least=0.9):
     """
-    The leaves against the blocks. unnamed: the most samples that may have no name at all. least: the
-    share of the samples that has to be in the images' functions; the rest is start-up.
+    The leaves against the blocks. unnamed: the most samples that may have no name at all. least:
+    the share of the samples that has to be in the images' functions; the rest is start-up.
     """
     burnt = {k.decode(): v for k, v in found.items()
              if any(k.startswith(f"{x}_".encode()) for x in IMAGES)}
