@@ -237,8 +237,8 @@ def functions_of(path):
 def bolt_profile(argv, binary, taken, after=lambda: None, options=(), beside=b"none", **kw):
     """
     Attaches, and writes folded and fdata of the same samples: function by function they must agree,
-    and be true. taken: the ELF file that llvm-bolt is given, and must find all functions in. beside:
-    how the functions begin of what else is recorded.
+    and be true. taken: the ELF file that llvm-bolt is given, and must find all functions in.
+    beside: how the functions begin of what else is recorded.
     """
     d = tempdir()
     burner, found = attached(argv, after, ("-o", d + "/a.fdata", "--binary", binary, *options),
