@@ -68,15 +68,12 @@ def threads_get_their_cpu_time():
     stacks = folded(out, ledger)
     names = ("zero", "one", "two", "three")
     counts = {x: total(stacks, lambda s: f"thread_{x}".encode() in s.frames) for x in names}
-    # The time that an emulated CPU had is not what it did: there its work counts.
-    had = {x: int(truth[x + "_rounds" if VM else x]) for x in names}
-    n = sum(counts.values())
+    n, cpu = sum(counts.values()), sum(int(truth[x]) for x in names)
     for x in names:
         # A thread has the CPU for some milliseconds at a time, so neighbouring samples mostly
         # repeat each other, but they also lie evenly in each turn: the deviation is below the
-        # binomial one. Emulated, they come when the host lets them: a turn of some 4 ms has up to
-        # 4 samples or none, which doubles the deviation.
-        ok, text = within(counts[x], n, had[x] / sum(had.values()), 8 if VM else 4)
+        # binomial one.
+        ok, text = within(counts[x], n, int(truth[x]) / cpu)
         note(f"{x}: {text}")
         check(ok, f"{x}: {text}")
 
@@ -92,15 +89,12 @@ def children_and_grandchildren_are_followed():
     stacks = folded(out, ledger)
     names = ("parent", "child", "grandchild")
     counts = {x: total(stacks, lambda s: f"burn_{x}".encode() in s.frames) for x in names}
-    n, rounds = sum(counts.values()), sum(int(truth[x]) for x in names)
+    n, cpu = sum(counts.values()), sum(int(truth[x]) for x in names)
     for x in names:
         check(counts[x] > 0, f"no sample of the {x}")
-        # A round is some 0.8 ms of work, the same for all three, but on a machine of CPUs of
-        # unequal speed (hyperthreads) not of the same time: hence a tenth on top of 4 sd.
-        p = int(truth[x]) / rounds
-        slack = 4 * binomial_sd(n, p) + 0.1 * n * p
-        note(f"{x}: {counts[x]} of {n}, expected {n * p:.0f} +- {slack:.0f}")
-        check(abs(counts[x] - n * p) <= slack, f"{x}: {counts[x]}, expected {n * p:.0f}")
+        ok, text = within(counts[x], n, int(truth[x]) / cpu)
+        note(f"{x}: {text}")
+        check(ok, f"{x}: {text}")
 
 
 @case
