@@ -306,6 +306,7 @@ def cpu_seconds_of_all_threads(pid):
 
 def record_until_busy(pids, seconds, *args):
     """Records until each of the processes has had so much of the CPUs: the ledger."""
+    seconds /= DELIVERED
     recording = Recording(*args)
     before = {pid: cpu_seconds_of_all_threads(pid) for pid in pids}
     wait_until("CPU time", lambda: all(cpu_seconds_of_all_threads(pid) - before[pid] >= seconds
