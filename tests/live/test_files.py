@@ -13,7 +13,7 @@ import ctypes
 from ebolt_test import *
 
 HZ = 1999
-BLOCKS = 20000 if not VM else 3000
+BLOCKS = 20000 if not VM else 16000
 ONE, TWO = workload("one"), workload("two")
 LIBC = ctypes.CDLL(None, use_errno=True)
 

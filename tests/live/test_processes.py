@@ -11,7 +11,7 @@ name. They print how many blocks of 20 us each function did; that is the truth.
 from ebolt_test import *
 
 HZ = 1999
-BLOCKS = 25000 if not VM else 3000  # half a second, or more
+BLOCKS = 25000 if not VM else 16000  # half a second, or more
 IMAGES = ("one", "two", "first", "second")
 FIRST, SECOND = workload("libfirst.so"), workload("libsecond.so")
 ONE, TWO = workload("one"), workload("two")
