@@ -33,10 +33,10 @@ EBOLT = os.environ.get("EBOLT", os.path.join(BUILD, "ebolt"))
 WORKLOADS = os.environ.get("WORKLOADS", os.path.join(BUILD, "workloads"))
 LLVM = "/usr/lib/llvm-19/bin"
 SAN = bool(os.environ.get("SAN"))
-# In an emulated machine (tests/vm): slow CPUs, of unequal speed, but exact clocks.
+# In an emulated machine (tests/vm): slow CPUs, which a busy host makes late as well.
 VM = bool(os.environ.get("EBOLT_VM"))
-# The share of the samples due that arrive for certain, where the time in which ebolt loads its
-# programs counts as due: it takes emulated CPUs seconds.
+# The share of the samples due that arrive for certain: emulated CPUs deliver a half to three
+# quarters of 997 Hz, and the seconds in which they load ebolt's programs may count as due.
 DELIVERED = 0.3 if VM else 1.0
 # How many times longer a program runs where the start of its process (exec, dynamic linking) is to
 # count as little: an emulated CPU translates code anew for each process.
