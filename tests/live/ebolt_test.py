@@ -150,6 +150,22 @@ def needs(*programs):
             raise Skip(f"{program} is not installed")
 
 
+def needs_unshare():
+    """A mount namespace of one's own: not to be had in a chroot that is no mount point."""
+    needs("unshare")
+    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+    if done.returncode:
+        raise Skip("no mount namespace of one's own: " + done.stderr.strip())
+
+
+def needs_others_to_reach(path):
+    """Somebody without rights can read it: not so where a directory above is closed to others."""
+    needs("setpriv")
+    if subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-r",
+                       path]).returncode:
+        raise Skip(f"another user can't read {path}")
+
+
 def wait_until(what, condition, timeout=20):
     """For states that nothing announces: asks again every 5 ms."""
     end = time.monotonic() + timeout

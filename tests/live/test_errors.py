@@ -153,6 +153,7 @@ def a_cpu_that_is_not_there_is_named():
 
 @case
 def a_missing_proc_is_told():
+    needs_unshare()
     text = fails(["-c", 'mount -t tmpfs none /proc && exec "$1" record -d 1 -o a.folded', "sh",
                   EBOLT], "/proc isn't mounted", program="/bin/sh", prefix=["unshare", "-m"])
     check("namespace" not in text, text)

@@ -329,7 +329,8 @@ def mount(d, source, target, kind, options):
 
 def unshared(flags, script, *args):
     """A command that runs a script in namespaces of its own; the script execs the program."""
-    needs("unshare", "mount")
+    needs("mount")
+    needs_unshare()
     return ["unshare", *flags, "sh", "-e", "-c", script, "sh", *args]
 
 
@@ -400,7 +401,7 @@ def another_pid_namespace():
     path = copy(ONE, d + "/program")
     # Not exec: the first process of a pid namespace ignores signals that it doesn't handle.
     argv = ["unshare", "-p", "--fork", "--kill-child", "--mount-proc", path]
-    needs("unshare")
+    needs_unshare()
     launch_and_judge(argv)
     out = tempdir() + "/a.folded"
     burner = Burner(argv)

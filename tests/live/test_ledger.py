@@ -110,6 +110,7 @@ def missed_runs_beside_another_tracer_are_counted():
     load = Workload("syscalls", 3600, CPU)
     # bpftrace finds tracepoints in tracefs, which containers and small systems don't mount: a
     # mount namespace of its own has it, and leaves no trace.
+    needs_unshare()
     tracer = Process(["unshare", "--mount", "/bin/sh", "-c",
                       "mountpoint -q /sys/kernel/tracing || "
                       "mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -B line -e '"

@@ -142,11 +142,13 @@ def a_pid_that_is_another_programs_within_a_clock_tick():
 
 @case
 def a_process_without_root_and_capabilities():
+    needs_others_to_reach(FIRST)
     launched("nobody", BURN, f"lib:{FIRST}", BURN, f"exec:{TWO}", BURN)
 
 
 @case
 def attached_to_a_process_without_root():
+    needs_others_to_reach(FIRST)
     attached("nobody", f"lib:{FIRST}")
 
 
