@@ -199,8 +199,10 @@ static struct frame frame_of_user(struct session *s, const struct process *p, ui
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
 	if (m->kind == MAPPING_ANON)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON };
-	where = process__sighting(p, m, &s->dsos);
-	dso_table__hit(&s->dsos, m->dso, &where);
+	if (!s->dsos.dsos.data[m->dso].hit) {
+		where = process__sighting(p, m, &s->dsos);
+		dso_table__hit(&s->dsos, m->dso, &where);
+	}
 	return (struct frame){ .kind = FRAME_NATIVE,
 			       .dso = m->dso,
 			       .off = addr - m->start + m->pgoff };
