@@ -447,11 +447,32 @@ def binomial_sd(n, p):
     return math.sqrt(n * p * (1 - p))
 
 
+def binomial_tail(k, n, p):
+    """The probability that of n samples, of which each hits with p, as many hit as k, or a number
+    still further from the expected one on the same side."""
+    if p <= 0 or p >= 1:
+        return float(k == n * p)
+    log_term = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) +
+                k * math.log(p) + (n - k) * math.log1p(-p))
+    term = total = math.exp(log_term)
+    up = k >= n * p
+    while (k < n if up else k > 0) and term > total * 1e-9:
+        term *= (n - k) / (k + 1) * p / (1 - p) if up else k / (n - k + 1) * (1 - p) / p
+        k += 1 if up else -1
+        total += term
+    return min(total, 1.0)
+
+
 def within(observed, n, p, sds=4):
-    """observed of n samples, of which each hits with probability p: how many sd's it is off."""
+    """
+    observed of n samples, of which each hits with probability p: whether that is as likely as a
+    normal variable's being so many sd's off. Exact, not by the normal law: of something rare one
+    sample is many sd's off and yet nothing odd.
+    """
     sd = binomial_sd(n, p)
     off = abs(observed - n * p) / sd if sd else abs(observed - n * p)
-    return off <= sds, f"{observed} of {n}, expected {n * p:.1f} (sd {sd:.1f}): {off:.2f} sd"
+    likely = 0 <= observed <= n and binomial_tail(observed, n, p) >= math.erfc(sds / 2**0.5) / 2
+    return likely, f"{observed} of {n}, expected {n * p:.1f} (sd {sd:.1f}): {off:.2f} sd"
 
 
 def same_share(k1, n1, k2, n2, sds=4):
