@@ -388,8 +388,14 @@ static void say_stats(const struct session *s)
 {
 	const struct process_stats *st = &s->procs.stats;
 
-	pr_debug("%zu distinct stacks of %zu distinct frames in %zu files", s->profile->stacks.len,
-		 s->profile->frames.len, s->dsos.dsos.len);
+	pr_debug("%zu stacks in memory of %zu distinct frames in %zu files; %" PRIu64
+		 " bytes of stacks put aside",
+		 s->profile->stacks.len, s->profile->frames.len, s->dsos.dsos.len,
+		 s->profile->spill.size);
+	if (s->profile->spill_error)
+		pr_warn("stacks can't be put aside in a file (%s): all are held in memory; a "
+			"directory with room can be set by TMPDIR",
+			strerror(-s->profile->spill_error));
 	pr_debug("/proc/PID/maps was read again %" PRIu64 " times", st->rereads);
 	if (st->maps_dropped || st->procs_dropped)
 		pr_warn("%" PRIu64 " mappings and %" PRIu64 " processes found no room: their "

@@ -17,6 +17,13 @@ void hashmap__done(struct hashmap *m)
 	m->nr_slots = m->len = 0;
 }
 
+void hashmap__clear(struct hashmap *m)
+{
+	for (size_t i = 0; i < m->nr_slots; i++)
+		m->slots[i].index = HASHMAP_NONE;
+	m->len = 0;
+}
+
 /* The callers' hashes are 64 bits wide and mixed; the table keeps the upper half. */
 static uint32_t fold(uint64_t hash)
 {

@@ -36,6 +36,7 @@ typedef bool hashmap_eq_fn(const void *ctx, uint32_t index);
 
 void hashmap__init(struct hashmap *m, size_t max);
 void hashmap__done(struct hashmap *m);
+void hashmap__clear(struct hashmap *m); /* empties it and keeps the memory */
 uint32_t hashmap__find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *ctx);
 int hashmap__add(struct hashmap *m, uint64_t hash, uint32_t index); /* 0, -E2BIG, -ENOMEM */
 bool hashmap__remove(struct hashmap *m, uint64_t hash, uint32_t index);

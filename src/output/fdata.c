@@ -262,14 +262,14 @@ static int match_dsos(struct writer *w)
 	return 0;
 }
 
-static int add_stack(struct writer *w, const struct stack *s)
+static int add_stack(struct writer *w, const struct stack *s, const uint32_t *frames)
 {
 	const struct profile *p = w->in->profile;
 	const struct frame *f;
 
 	if (!s->nr_user)
 		return 0;
-	f = &p->frames.data[profile__stack_frames(p, s)[s->nr_kernel]];
+	f = &p->frames.data[frames[s->nr_kernel]];
 	if (f->kind != FRAME_NATIVE || w->matches[f->dso] == MATCH_NO)
 		return 0;
 	if (w->matches[f->dso] == MATCH_OTHER_LAYOUT) {
@@ -298,14 +298,16 @@ static int by_dso_and_off(const void *a, const void *b)
 /* One hit for each place, out of one for each stack. */
 static int collect_hits(struct writer *w)
 {
+	struct stack_iter it;
 	size_t kept = 0;
+	int err = 0;
 
-	vec_for_each(&w->in->profile->stacks, s) {
-		int err = add_stack(w, s);
-
-		if (err)
-			return err;
-	}
+	stack_iter__init(&it, w->in->profile);
+	while (!err && (err = stack_iter__next(&it)) > 0)
+		err = add_stack(w, it.stack, it.frames);
+	stack_iter__done(&it);
+	if (err)
+		return err;
 	if (w->hits.len)
 		qsort(w->hits.data, w->hits.len, sizeof(*w->hits.data), by_dso_and_off);
 	vec_for_each(&w->hits, h) {

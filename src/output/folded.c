@@ -173,10 +173,8 @@ static void put_truncated(struct buf *out, bool kernel, bool annotate)
 }
 
 static void put_stack(struct buf *out, const struct output_input *in, const struct texts *t,
-		      const struct stack *s)
+		      const struct stack *s, const uint32_t *frames)
 {
-	const uint32_t *frames = profile__stack_frames(in->profile, s);
-
 	escape(out, s->comm, strlen(s->comm));
 	if (in->opts->by_pid || in->opts->by_tid)
 		buf__printf(out, "-%u", s->pid);
@@ -264,20 +262,21 @@ static int by_bytes(const void *a, const void *b, void *ctx)
 static int collect(struct lines *l, const struct output_input *in, uint64_t *ret_samples)
 {
 	struct texts texts = { 0 };
+	struct stack_iter it;
 	struct buf stack;
 	int err = texts__make(&texts, in);
 
 	buf__init(&stack, TEXT_MAX);
-	vec_for_each(&in->profile->stacks, s) {
-		if (err)
-			break;
+	stack_iter__init(&it, in->profile);
+	while (!err && (err = stack_iter__next(&it)) > 0) {
 		buf__clear(&stack);
-		put_stack(&stack, in, &texts, s);
+		put_stack(&stack, in, &texts, it.stack, it.frames);
 		err = buf__error(&stack);
 		if (!err)
-			err = lines__add(l, &stack, s->count);
-		*ret_samples += s->count;
+			err = lines__add(l, &stack, it.stack->count);
+		*ret_samples += it.stack->count;
 	}
+	stack_iter__done(&it);
 	buf__done(&stack);
 	texts__done(&texts);
 	return err;

@@ -5,6 +5,11 @@
  * Frames are normalised when a sample is read ((DSO, off), kernel address, ...), so equal stacks
  * of many processes are one stack here; names are looked up once a frame, when an output is
  * written (profile/resolve.h). Nothing is allocated for a sample whose stack is known.
+ *
+ * Memory does not grow with the length of a recording. A busy kernel makes ever new stacks; so
+ * above PROFILE_STACKS_HELD those that were seen once since they came go to an unlinked file
+ * (profile/spill.h), where the outputs find them again. A stack that is seen once more after that
+ * is held a second time: outputs add up what has the same text or place.
  */
 #ifndef EBOLT_PROFILE_PROFILE_H
 #define EBOLT_PROFILE_PROFILE_H
@@ -16,6 +21,7 @@
 #include "base/hashmap.h"
 #include "base/strtab.h"
 #include "base/vec.h"
+#include "profile/spill.h"
 
 enum frame_kind {
 	FRAME_NATIVE,  /* dso, off */
@@ -64,7 +70,12 @@ struct stack {
 
 struct profile_opts {
 	bool by_pid, by_tid; /* keep processes or threads apart */
+	size_t stacks_held;  /* in memory, before those seen once go to a file; 0:
+				PROFILE_STACKS_HELD */
 };
+
+/* About 200 bytes each with their frames and the index: 3 MB. */
+#define PROFILE_STACKS_HELD 8192
 
 #define PROFILE_FRAMES_MAX	 (64u << 20)
 #define PROFILE_STACKS_MAX	 (64u << 20)
@@ -75,10 +86,12 @@ struct profile {
 	struct profile_opts opts;
 	struct strtab *strings;
 	VEC(struct frame) frames;   /* distinct */
-	VEC(struct stack) stacks;   /* distinct */
+	VEC(struct stack) stacks;   /* distinct, those in memory */
 	VEC(uint32_t) stack_frames; /* indices into frames */
 	struct hashmap frame_index, stack_index;
-	uint64_t samples; /* the sum of the stacks' counts */
+	uint64_t samples;   /* the sum of the stacks' counts, in memory and in the file */
+	struct spill spill; /* struct stack and its frames, one after the other */
+	int spill_error;    /* why nothing goes there any more, and all is held; 0 while it does */
 };
 
 struct profile *profile__new(const struct profile_opts *opts); /* NULL for want of memory */
@@ -92,6 +105,35 @@ int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret);
  * 0, or -E2BIG or -ENOMEM, and then nothing was counted.
  */
 int profile__add(struct profile *p, const struct stack *key, const uint32_t *frames);
+
+/*
+ * All stacks, those in the file first; the same one may come several times:
+ *
+ *	struct stack_iter it;
+ *
+ *	stack_iter__init(&it, p);
+ *	while ((err = stack_iter__next(&it)) > 0)
+ *		... it.stack, it.frames ...
+ *	stack_iter__done(&it);
+ *
+ * What it points to is valid until the next call. next: 1, 0 at the end, or why the file can't be
+ * read: -EIO where it is cut short, else -errno.
+ */
+struct stack_iter {
+	const struct stack *stack;
+	const uint32_t *frames; /* kernel frames, then user frames, leaf first */
+
+	const struct profile *p;
+	FILE *spilled; /* NULL at its end */
+	struct stack read_stack;
+	VEC(uint32_t) read_frames;
+	size_t next;
+	int error;
+};
+
+void stack_iter__init(struct stack_iter *it, const struct profile *p);
+int stack_iter__next(struct stack_iter *it);
+void stack_iter__done(struct stack_iter *it);
 
 static inline const uint32_t *profile__stack_frames(const struct profile *p, const struct stack *s)
 {

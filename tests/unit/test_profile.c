@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/hash.h"
@@ -100,6 +102,101 @@ static void counts_agree_with_an_array(void **state)
 
 		assert_int_equal(s->count, want[frames[1] * 30 + frames[0]]);
 	}
+	profile__free(p);
+}
+
+/*
+ * As many stacks as fit, and many more: with TMPDIR set to dir. Each of 3,000 stacks comes as often
+ * as an array says, however many times and in however many places it lies.
+ */
+static struct profile *many_more_than_fit(const char *dir, uint64_t want[3000])
+{
+	struct profile *p = profile__new(&(struct profile_opts){ .stacks_held = 100 });
+	uint64_t seed = 5;
+
+	setenv("TMPDIR", dir, 1);
+	for (int i = 0; i < 100000; i++) {
+		static const char *const comms[] = { "a", "bb" };
+		uint32_t frames[40], n;
+
+		seed = hash_u64(seed + i);
+		/* A half of the samples in ten stacks, the rest anywhere. */
+		n = seed & 1 ? seed / 2 % 10 : seed / 2 % 3000;
+		for (uint32_t j = 0; j < 1 + n % 40; j++)
+			frames[j] = n + j;
+		add(p, comms[n & 1], 0, 0, 1 + n % 40, 0, frames);
+		want[n]++;
+	}
+	unsetenv("TMPDIR");
+	return p;
+}
+
+static void check_counts(const struct profile *p, const uint64_t want[3000])
+{
+	static uint64_t got[3000];
+	uint64_t sum = 0;
+	struct stack_iter it;
+	int err;
+
+	memset(got, 0, sizeof(got));
+	stack_iter__init(&it, p);
+	while ((err = stack_iter__next(&it)) > 0) {
+		uint32_t n = it.frames[0];
+
+		assert_true(n < 3000);
+		assert_string_equal(it.stack->comm, n & 1 ? "bb" : "a");
+		assert_int_equal(it.stack->nr_kernel, 1 + n % 40);
+		for (int j = 0; j < it.stack->nr_kernel; j++)
+			assert_int_equal(it.frames[j], n + j);
+		got[n] += it.stack->count;
+		sum += it.stack->count;
+	}
+	assert_int_equal(err, 0);
+	stack_iter__done(&it);
+	assert_int_equal(sum, p->samples);
+	assert_memory_equal(got, want, sizeof(got));
+}
+
+static void what_does_not_fit_goes_to_a_file(void **state)
+{
+	static uint64_t want[3000];
+	struct profile *p = many_more_than_fit("/tmp", want);
+
+	assert_true(p->stacks.len <= 100);
+	assert_int_equal(p->spill_error, 0);
+	assert_true(p->spill.size > 0);
+	check_counts(p, want);
+	/* The ten that come all the time stayed: a file of every sample would be 8 MB. */
+	assert_true(p->spill.size < 100000 / 2 * 1.1 * (sizeof(struct stack) + 41 * 4));
+	/* And once more: an output after another one. */
+	check_counts(p, want);
+	profile__free(p);
+}
+
+static void where_no_file_can_be_had_all_is_held(void **state)
+{
+	static uint64_t want[3000];
+	struct profile *p = many_more_than_fit("/nonexistent", want);
+
+	assert_int_equal(p->spill_error, -ENOENT);
+	assert_int_equal(p->spill.size, 0);
+	check_counts(p, want);
+	profile__free(p);
+}
+
+static void a_file_that_was_cut_is_an_error(void **state)
+{
+	static uint64_t want[3000];
+	struct profile *p = many_more_than_fit("/tmp", want);
+	struct stack_iter it;
+	int err;
+
+	assert_int_equal(ftruncate(p->spill.fd, p->spill.size - 1), 0);
+	stack_iter__init(&it, p);
+	while ((err = stack_iter__next(&it)) > 0)
+		;
+	assert_int_equal(err, -EIO);
+	stack_iter__done(&it);
 	profile__free(p);
 }
 
@@ -209,6 +306,9 @@ int main(void)
 		cmocka_unit_test(stacks_are_told_apart),
 		cmocka_unit_test(processes_and_threads_apart_when_asked),
 		cmocka_unit_test(counts_agree_with_an_array),
+		cmocka_unit_test(what_does_not_fit_goes_to_a_file),
+		cmocka_unit_test(where_no_file_can_be_had_all_is_held),
+		cmocka_unit_test(a_file_that_was_cut_is_an_error),
 		cmocka_unit_test(a_full_profile_counts_nothing_it_refuses),
 		cmocka_unit_test(ledger_line),
 		cmocka_unit_test(ledger_without_loss),
