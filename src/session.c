@@ -177,6 +177,11 @@ void session__tick(struct session *s, uint64_t now)
 	process_table__reap(&s->procs, now);
 }
 
+uint64_t session__task_losses(const struct session *s)
+{
+	return s->procs.losses;
+}
+
 static struct frame frame_of_kernel(struct session *s, uint64_t addr)
 {
 	const struct ksym *sym = ksyms__lookup(&s->ksyms, addr);

@@ -38,6 +38,8 @@ int session__read_proc(struct session *s);
 struct source_sink session__sink(struct session *s);
 
 /* Due every second or so: forgets what is gone. now: CLOCK_MONOTONIC, ns. */
+/* How many times task records were lost, and with them perhaps those of kernel text. */
+uint64_t session__task_losses(const struct session *s);
 void session__tick(struct session *s, uint64_t now);
 
 /*

@@ -48,6 +48,7 @@ struct recording {
 	int epoll, signals, duration, tick;
 	int *target_fds; /* a pidfd for each -p process */
 	int nr_targets_alive;
+	uint64_t losses_listed; /* of task records, after which BPF programs were listed again */
 	bool ended, wrong_usage;
 	struct command_env env; /* as it was at the start */
 };
@@ -154,6 +155,27 @@ static int open_targets(struct recording *r)
 	return err;
 }
 
+/*
+ * Programs that were there before have no record, and those of which the record was lost have none
+ * either. Without one they are "[kernel]".
+ */
+static void list_bpf_programs(struct recording *r)
+{
+	if (bpf_ksyms__list(r->sink.record, r->sink.ctx))
+		pr_debug("the BPF programs that run already could not be listed");
+}
+
+static void on_tick(struct recording *r)
+{
+	uint64_t losses = session__task_losses(r->session);
+
+	session__tick(r->session, clock__now());
+	/* At most once a tick, since all of kallsyms is read. */
+	if (losses != r->losses_listed)
+		list_bpf_programs(r);
+	r->losses_listed = losses;
+}
+
 static int open_source(struct recording *r)
 {
 	_cleanup_free_ char *why = NULL;
@@ -172,9 +194,8 @@ static int open_source(struct recording *r)
 	err = session__read_proc(r->session);
 	if (err)
 		pr_err("cannot read /proc: %s; is it mounted?", strerror(-err));
-	/* Programs that were there before have no record. Without them they are "[kernel]". */
-	if (!err && bpf_ksyms__list(r->sink.record, r->sink.ctx))
-		pr_debug("the BPF programs that run already could not be listed");
+	if (!err)
+		list_bpf_programs(r);
 	return err;
 }
 
@@ -281,7 +302,7 @@ static int on_wake(struct recording *r, const struct epoll_event *ev)
 		return r->source->ops->dispatch(r->source, &r->sink);
 	case WAKE_TICK:
 		if (read(r->tick, &expirations, sizeof(expirations)) == sizeof(expirations))
-			session__tick(r->session, clock__now());
+			on_tick(r);
 		break;
 	case WAKE_SIGNAL:
 		/* Taken, or the wait for the command would find it again. */

@@ -11,10 +11,16 @@
  *	fork, vm	a child goes on, in a copy of the memory, or in the same memory (CLONE_VM)
  *	helper:STEP	a child in the same memory waits for half a second, does one step and exits
  *	vfork:PROGRAM, spawn:PROGRAM	a child becomes the program, by vfork() or posix_spawn()
- *	again:N:PROGRAM	a child burns N blocks and exits, another of the same pid becomes the
- *program threads:N	N threads go on leader		a thread goes on, the leader exits nobody
- *gives up root and all capabilities lib:FILE	loads a library, whose image is the current one from
- *then on close		closes it fixed:FILE	maps another library's text over the current image's
+ *	input		waits for a line on standard input
+ *	again:N:PROGRAM	a child burns N blocks and exits, another of the same pid becomes PROGRAM
+ *
+ *	threads:N	N threads go on
+ *	leader		a thread goes on, the leader exits
+ *	nobody		gives up root and all capabilities
+ *
+ *	lib:FILE	loads a library, whose image is the current one from then on
+ *	close		closes it
+ *	fixed:FILE	maps another library's text over the current image's
  *	unmap, map:FILE	unmaps the current image's text; maps another library's where it was
  *	mremap		moves the current image's text elsewhere
  *	split, rwx	makes one page of the current image's text writable; all of it
@@ -120,6 +126,15 @@ static void map_over(const char *path, int flags)
 		fail(path);
 	fclose(f);
 	current.name = image_name(path);
+}
+
+static void await_line(void)
+{
+	char c = 0;
+
+	while (c != '\n')
+		if (read(0, &c, 1) != 1)
+			fail("standard input");
 }
 
 static void become_nobody(void)
@@ -339,6 +354,8 @@ static int own_step(const char *step, const char *arg)
 		make_writable((void *)current.hot[1], 4096);
 	else if (!strcmp(step, "rwx"))
 		make_writable(its_text(), text_len);
+	else if (!strcmp(step, "input"))
+		await_line();
 	else if (!strcmp(step, "nobody"))
 		become_nobody();
 	else if (!strcmp(step, "helper"))
