@@ -22,6 +22,22 @@ static bool is_plt(const struct elf_file *ef, const GElf_Shdr *sh)
 	return false;
 }
 
+bool plt__begins_with_plt0(const uint8_t *code, size_t len, uint16_t machine)
+{
+	/* push [rip + ...]: the word of the GOT that tells the dynamic linker which file it is. */
+	static const uint8_t push[] = { 0xff, 0x35 };
+	/* stp x16, x30, [sp, #-16]!, maybe behind bti c. */
+	static const uint8_t stp[] = { 0xf0, 0x7b, 0xbf, 0xa9 }, bti[] = { 0x5f, 0x24, 0x03, 0xd5 };
+
+	if (machine == EM_X86_64)
+		return len >= sizeof(push) && !memcmp(code, push, sizeof(push));
+	if (len >= sizeof(bti) && !memcmp(code, bti, sizeof(bti))) {
+		code += sizeof(bti);
+		len -= sizeof(bti);
+	}
+	return len >= sizeof(stp) && !memcmp(code, stp, sizeof(stp));
+}
+
 static int decode_section(const struct elf_file *ef, Elf_Scn *scn, const GElf_Shdr *sh,
 			  struct plt *plt)
 {
@@ -31,6 +47,11 @@ static int decode_section(const struct elf_file *ef, Elf_Scn *scn, const GElf_Sh
 
 	if (err)
 		return err;
+	if (!strcmp(elf_file__section_name(ef, sh), ".plt") &&
+	    plt__begins_with_plt0(code, len, elf_file__machine(ef))) {
+		plt->lazy = sh->sh_addr;
+		plt->lazy_end = sh->sh_addr + len;
+	}
 	if (elf_file__machine(ef) == EM_AARCH64)
 		return plt__decode_arm64(code, len, sh->sh_addr, plt);
 	return plt__decode_x86_64(code, len, sh->sh_addr, plt);
@@ -139,6 +160,7 @@ int plt__read(const struct elf_file *ef, const struct elf_syms *dynsym, struct p
 	Elf *elf = elf_file__elf(ef);
 	GElf_Shdr sh;
 
+	*ret = (struct plt){ 0 };
 	vec_init(&ret->stubs, PLT_STUBS_MAX);
 	if (!elf_file__is_64(ef) || (machine != EM_X86_64 && machine != EM_AARCH64))
 		return 0;

@@ -8,6 +8,8 @@
 #ifndef EBOLT_OBJECT_PLT_H
 #define EBOLT_OBJECT_PLT_H
 
+#include <stdbool.h>
+
 #include "base/vec.h"
 #include "object/elf_file.h"
 #include "object/elf_syms.h"
@@ -24,6 +26,7 @@ struct plt_stub {
 
 struct plt {
 	VEC(struct plt_stub) stubs; /* those whose slot has a relocation */
+	uint64_t lazy, lazy_end;    /* vaddrs of a .plt that begins with PLT0; else 0 */
 };
 
 /*
@@ -40,5 +43,8 @@ void plt__done(struct plt *plt);
  */
 int plt__decode_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, struct plt *plt);
 int plt__decode_arm64(const uint8_t *code, size_t len, uint64_t vaddr, struct plt *plt);
+
+/* Whether the code of a section begins with PLT0. machine: EM_*. */
+bool plt__begins_with_plt0(const uint8_t *code, size_t len, uint16_t machine);
 
 #endif

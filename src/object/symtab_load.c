@@ -255,6 +255,19 @@ static int add_stubs(struct symtab_builder *b, struct plt *plt)
 	return err;
 }
 
+/* A stub lies in it and is the inner one. */
+static int add_lazy_plt(struct symtab_builder *b, const struct plt *plt)
+{
+	struct candidate c = { .value = plt->lazy, .end = plt->lazy_end, .sized = true };
+	int err = symtab_builder__add_name(b, ".plt", "", &c.name);
+
+	if (!err)
+		err = symtab_builder__add(b, &c);
+	if (!err)
+		b->sources |= SYMTAB_FROM_PLT;
+	return err;
+}
+
 static int add_plt(struct symtab_builder *b, const struct elf_file *ef)
 {
 	struct elf_syms dynsym = {};
@@ -266,6 +279,8 @@ static int add_plt(struct symtab_builder *b, const struct elf_file *ef)
 	err = plt__read(ef, err ? NULL : &dynsym, &plt);
 	if (!err && plt.stubs.len)
 		err = add_stubs(b, &plt);
+	if (!err && plt.lazy)
+		err = add_lazy_plt(b, &plt);
 	plt__done(&plt);
 	elf_syms__done(&dynsym);
 	return err;

@@ -40,6 +40,9 @@ static void decodes_lazy_plt(void **state)
 	assert_int_equal(plt.stubs.len, 2);
 	expect_stub(&plt, 0, 0x1010, 16, 0x1116);
 	expect_stub(&plt, 1, 0x1020, 16, 0x1026 - 0x100);
+	assert_true(plt__begins_with_plt0((const uint8_t *)code, 48, EM_X86_64));
+	assert_false(plt__begins_with_plt0((const uint8_t *)code + 16, 32, EM_X86_64));
+	assert_false(plt__begins_with_plt0((const uint8_t *)code, 1, EM_X86_64));
 	plt__done(&plt);
 }
 
@@ -288,6 +291,51 @@ static void names_all_stubs_of_a_static_program(void **state)
 	elf_file__close(ef);
 }
 
+/* Bound lazily: nothing of .plt is without a name, and the stubs keep theirs. */
+static void code_that_all_stubs_share_is_named_by_its_section(void **state)
+{
+	static const uint8_t arm64[] = { 0x5f, 0x24, 0x03, 0xd5, 0xf0, 0x7b, 0xbf, 0xa9 };
+	struct elf_file *ef;
+	struct symtab *st;
+	struct symbol sym;
+	char path[] = "/tmp/ebolt-plt-XXXXXX";
+	char command[200];
+	unsigned long start = 0, len = 0;
+	size_t stubs = 0;
+	FILE *f;
+	int fd;
+
+	assert_true(plt__begins_with_plt0(arm64, 8, EM_AARCH64));
+	assert_true(plt__begins_with_plt0(arm64 + 4, 4, EM_AARCH64));
+	assert_false(plt__begins_with_plt0(arm64, 7, EM_AARCH64));
+	close(mkstemp(path));
+	snprintf(command, sizeof(command),
+		 "echo 'int puts(const char *); int main(void) { return puts(\"\"); }' | "
+		 "gcc -Wl,-z,lazy -x c - -o %s",
+		 path);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "readelf -SW %s | sed -n 's/.* \\.plt  *PROGBITS *//p'",
+		 path);
+	f = popen(command, "r");
+	assert_int_equal(fscanf(f, "%lx %*x %lx", &start, &len), 2);
+	pclose(f);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(elf_file__open_fd(fd, &ef), 0);
+	assert_int_equal(symtab__load(ef, NULL, &st), 0);
+	for (unsigned long at = start; at < start + len; at++) {
+		assert_true(symtab__lookup(st, at, &sym));
+		if (strcmp(sym.name, ".plt"))
+			stubs++;
+		else
+			assert_true(at < start + 16);
+	}
+	assert_int_equal(stubs, len - 16);
+	symtab__free(st);
+	elf_file__close(ef);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +345,7 @@ int main(void)
 		cmocka_unit_test(decodes_arm64),
 		cmocka_unit_test(names_by_the_slot),
 		cmocka_unit_test(agrees_with_objdump),
+		cmocka_unit_test(code_that_all_stubs_share_is_named_by_its_section),
 		cmocka_unit_test(names_all_stubs_of_a_static_program),
 	};
 
