@@ -73,7 +73,7 @@ def threads_get_their_cpu_time():
         # A thread has the CPU for some milliseconds at a time, so neighbouring samples mostly
         # repeat each other, but they also lie evenly in each turn: the deviation is below the
         # binomial one.
-        ok, text = within(counts[x], n, int(truth[x]) / cpu)
+        ok, text = share_of_cpu_time(counts[x], n, int(truth[x]) / cpu)
         note(f"{x}: {text}")
         check(ok, f"{x}: {text}")
 
@@ -92,7 +92,7 @@ def children_and_grandchildren_are_followed():
     n, cpu = sum(counts.values()), sum(int(truth[x]) for x in names)
     for x in names:
         check(counts[x] > 0, f"no sample of the {x}")
-        ok, text = within(counts[x], n, int(truth[x]) / cpu)
+        ok, text = share_of_cpu_time(counts[x], n, int(truth[x]) / cpu)
         note(f"{x}: {text}")
         check(ok, f"{x}: {text}")
 

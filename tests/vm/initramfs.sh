@@ -54,7 +54,7 @@ for program in "${programs[@]}"; do
 done
 ln -sf dash "$root/usr/bin/sh"
 
-mapfile -t python < <(tests/vm/python_files.py tests/live/*.py)
+mapfile -t python < <(tests/vm/python_files.py tests/live/*.py tests/vm/hold.py)
 [ ${#python[@]} -gt 0 ] || fail "the parts of Python's library can't be found"
 put "${python[@]}"
 # Where Python looks for its library.
@@ -64,7 +64,7 @@ mkdir -p "$root$(/usr/bin/python3 -c 'import sysconfig; print(sysconfig.get_path
 cp tests/run "$root/ebolt/tests/"
 cp -r tests/live "$root/ebolt/tests/"
 cp -r tests/workloads "$root/ebolt/tests/"
-cp tests/vm/excluded "$root/ebolt/tests/vm/"
+cp tests/vm/{excluded,hold.py} "$root/ebolt/tests/vm/"
 cp tests/vm/init "$root/init"
 cp "$B/ebolt" "$root/ebolt/$B/" || fail "$B/ebolt is not built"
 cp -r "$B/workloads" "$root/ebolt/$B/" || fail "$B/workloads are not built"
