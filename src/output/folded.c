@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "profile/resolve.h"
@@ -33,34 +34,12 @@
 #define TEXT_MAX  (64ull << 30)
 #define LINES_MAX (64u << 20)
 
-/* The length of the UTF-8 sequence at s (RFC 3629), or 0 where there is none. */
-static size_t utf8_len(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80	 ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
-
-	if (n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates and what lies over U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static void escape(struct buf *out, const char *name, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)name;
 
 	while (len) {
-		size_t n = utf8_len(s, len);
+		size_t n = utf8__len(s, len);
 
 		if (*s == '\\')
 			buf__puts(out, "\\\\");
