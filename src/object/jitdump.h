@@ -71,7 +71,8 @@ const char *jitdump_problem__text(enum jitdump_problem problem);
 struct jitdump_config {
 	/*
 	 * The CLOCK_MONOTONIC time up to which records may have been written. The clock of a record
-	 * is judged by plausibility: the header says nothing reliable about it.
+	 * is judged by plausibility: the header says nothing reliable about it. In a live reader
+	 * set jd->config.now anew before each feed.
 	 */
 	uint64_t now;
 	uint16_t machine; /* EM_*, as the process's; 0: any */
@@ -158,6 +159,8 @@ struct jitdump {
 	uint64_t start;		  /* of the record or header that is being read */
 	struct buf cut;		  /* its bytes so far, as many as are needed; code isn't */
 	uint64_t name_end;	  /* offset in the record of a cut LOAD's NUL; 0: not yet seen */
+	bool in_header;		  /* a header is being read */
+	bool taken;		  /* the record from start on was handed out */
 };
 
 /* The config is copied. */

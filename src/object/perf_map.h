@@ -38,7 +38,7 @@
 /* Valid until the next call of perf_map__next() or perf_map__feed(). */
 struct perf_map_entry {
 	uint64_t addr, size; /* [addr, addr + size) is not empty, and in user space */
-	const char *name;    /* name_len bytes, at least one, any but a line end */
+	const char *name;    /* name_len bytes, at least one, any but NUL and line ends */
 	size_t name_len;
 	bool name_cut;
 };
@@ -51,6 +51,7 @@ struct perf_map {
 	uint64_t fed;	       /* offset in the file of pos */
 	uint64_t start;	       /* of the line that is being read */
 	struct buf cut;	       /* its bytes so far, up to the maximum */
+	bool taken;	       /* the line from start on was handed out */
 };
 
 void perf_map__init(struct perf_map *pm);
