@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define JIT_POOL_FUNCS (1u << 18)  /* functions, in use and waiting, of all processes */
-#define JIT_POOL_BYTES (32u << 20) /* bytes of names and lines, of all processes */
+#define JIT_POOL_BYTES (16u << 20) /* bytes of names and lines, of all processes */
 #define JIT_NAME_MAX   4096	   /* bytes; longer names are cut */
 
 struct jit_pool_stats {
