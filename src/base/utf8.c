@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/utf8.h"
 
+#include "base/buf.h"
+
 size_t utf8__len(const void *text, size_t left)
 {
 	const unsigned char *s = text;
@@ -37,4 +39,21 @@ size_t utf8__cut(const void *text, size_t len, size_t max)
 			return n > back ? max - back : max;
 	}
 	return max;
+}
+
+void utf8__escape(struct buf *out, const void *text, size_t len)
+{
+	const unsigned char *s = text;
+
+	while (len) {
+		size_t n = utf8__len(s, len);
+
+		if (!n || *s < 0x20 || *s == 0x7f)
+			buf__printf(out, "\\x%02x", *s);
+		else
+			buf__append(out, s, n);
+		n = n ? n : 1;
+		s += n;
+		len -= n;
+	}
 }

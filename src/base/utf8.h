@@ -5,10 +5,15 @@
 
 #include <stddef.h>
 
+struct buf;
+
 /* The length in bytes of the character at s (left > 0 bytes), or 0 where there is none. */
 size_t utf8__len(const void *s, size_t left);
 
 /* The largest length of at most max bytes to which s can be cut without splitting a character. */
 size_t utf8__cut(const void *s, size_t len, size_t max);
+
+/* Appends s; what would be no text, control bytes and what isn't UTF-8, as \xHH. */
+void utf8__escape(struct buf *out, const void *s, size_t len);
 
 #endif
