@@ -83,6 +83,7 @@ static void stop(struct jitdump *jd, enum jitdump_status status, enum jitdump_pr
 {
 	problem(jd, why);
 	jd->status = status;
+	jd->fed = jd->start;
 	buf__done(&jd->cut);
 }
 
@@ -439,12 +440,13 @@ static bool is_header(const uint8_t *prefix)
 static bool take_record(struct jitdump *jd, struct jitdump_record *ret)
 {
 	const uint8_t *prefix = first_bytes(jd, PREFIX);
-	struct cursor c = cursor__over(prefix, PREFIX);
+	struct cursor c;
 	struct whole w;
 	uint32_t id;
 
 	if (!prefix)
 		return false;
+	c = cursor__over(prefix, PREFIX);
 	if (all_zero(prefix, PREFIX)) {
 		begin_zeros(jd, PREFIX);
 		return false;

@@ -172,7 +172,7 @@ void jitdump__feed(struct jitdump *jd, const void *bytes, size_t len);
 /* False: the piece is used up (or nothing more comes: jd->status). */
 bool jitdump__next(struct jitdump *jd, struct jitdump_record *ret);
 
-/* The offset in the file of the byte to feed next. */
+/* The offset in the file of the byte to feed next; where reading stopped, if it did. */
 uint64_t jitdump__off(const struct jitdump *jd);
 /* Bytes fed that belong to no whole record (or header) yet. */
 uint64_t jitdump__tail(const struct jitdump *jd);
