@@ -76,6 +76,7 @@ struct reading {
 	struct jitdump jd;
 	struct perf_map pm;
 	bool is_map;
+	struct jitdump_lookup questions;
 	struct buf text;
 	struct {
 		VEC(struct jit_line);
@@ -166,6 +167,11 @@ static void add_lines(struct reading *r, const struct jitdump_record *rec)
 	jit_code__lines(r->code, rec->debug.addr, r->lines.data, r->lines.len);
 }
 
+static bool wanted(const struct reading *r, uint64_t addr, uint64_t size)
+{
+	return !r->lookup || jitdump_lookup__wants(&r->questions, addr, size);
+}
+
 static void add(struct reading *r, const struct jitdump_record *rec)
 {
 	struct jit_load load = { .time = rec->time, .known = rec->time };
@@ -178,7 +184,7 @@ static void add(struct reading *r, const struct jitdump_record *rec)
 		load.index = rec->load.index;
 		load.name = rec->load.name;
 		load.name_len = rec->load.name_len;
-		if (load.size)
+		if (load.size && wanted(r, load.addr, load.size))
 			jit_code__load(r->code, &load);
 		break;
 	case JITDUMP_MOVE:
@@ -235,7 +241,8 @@ static void take_entry(struct reading *r, const struct perf_map_entry *e)
 	if (!r->lookup && !r->check)
 		printf("0x%" PRIx64 " 0x%" PRIx64 " %s%s\n", e->addr, e->size,
 		       printable(&r->text, e->name, e->name_len), e->name_cut ? "..." : "");
-	jit_code__load(r->code, &load);
+	if (wanted(r, e->addr, e->size))
+		jit_code__load(r->code, &load);
 }
 
 static void take_map(struct reading *r, const void *bytes, size_t len)
@@ -250,47 +257,87 @@ static void take_map(struct reading *r, const void *bytes, size_t len)
 /* ---- the file ---------------------------------------------------------------------------------*/
 
 /* Whether nothing but zeros follows, as far as that can be told without reading terabytes. */
-static bool only_zeros_left(const struct reading *r)
+static bool only_zeros_left(const struct reading *r, const struct jitdump *jd)
 {
-	uint64_t off = jitdump__off(&r->jd);
-
-	if (r->is_map || !jitdump__in_zeros(&r->jd))
+	if (!jitdump__in_zeros(jd))
 		return false;
-	return jitdump__tail(&r->jd) > ZEROS_MAX ||
-	       (r->regular && lseek(r->fd, off, SEEK_DATA) < 0 && errno == ENXIO);
+	return jitdump__tail(jd) > ZEROS_MAX ||
+	       (r->regular && lseek(r->fd, jitdump__off(jd), SEEK_DATA) < 0 && errno == ENXIO);
 }
 
-static bool wants_more(const struct reading *r)
+static bool wants_more(const struct jitdump *jd)
 {
-	return r->is_map || r->jd.status == JITDUMP_OK || r->jd.status == JITDUMP_RETRY;
+	return jd->status == JITDUMP_OK || jd->status == JITDUMP_RETRY;
+}
+
+/* Bytes read, 0 at the end, or a negative errno. */
+static ssize_t read_piece(const struct reading *r, void *bytes, uint64_t off)
+{
+	ssize_t n;
+
+	do {
+		n = r->regular ? pread(r->fd, bytes, PIECE, off) : read(r->fd, bytes, PIECE);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static int read_map(struct reading *r, void *bytes)
+{
+	struct perf_map_entry e;
+	ssize_t n;
+
+	while ((n = read_piece(r, bytes, perf_map__off(&r->pm))) > 0)
+		take_map(r, bytes, n);
+	if (!n && perf_map__last(&r->pm, &e))
+		take_entry(r, &e);
+	return n;
+}
+
+static int read_dump(struct reading *r, void *bytes)
+{
+	ssize_t n = 0;
+
+	while (wants_more(&r->jd) && !only_zeros_left(r, &r->jd) &&
+	       (n = read_piece(r, bytes, jitdump__off(&r->jd))) > 0)
+		take_dump(r, bytes, n);
+	return n < 0 ? n : 0;
+}
+
+/* What moves matters where it was loaded, whoever asks for where it moved to. */
+static int note_moves(struct reading *r, void *bytes)
+{
+	const struct jitdump_config config = { .now = UPTIME_MAX };
+	struct jitdump_record rec;
+	struct jitdump jd;
+	ssize_t n = 0;
+
+	if (!r->regular) {
+		r->questions.all = true;
+		return 0;
+	}
+	jitdump__init(&jd, &config);
+	while (wants_more(&jd) && !only_zeros_left(r, &jd) &&
+	       (n = read_piece(r, bytes, jitdump__off(&jd))) > 0) {
+		jitdump__feed(&jd, bytes, n);
+		while (jitdump__next(&jd, &rec))
+			if (rec.kind == JITDUMP_MOVE)
+				jitdump_lookup__add(&r->questions, rec.move.from);
+	}
+	jitdump__done(&jd);
+	return n < 0 ? n : 0;
 }
 
 static int read_file(struct reading *r)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(PIECE);
-	struct perf_map_entry e;
-	ssize_t n;
+	int err = bytes ? 0 : -ENOMEM;
 
-	if (!bytes)
-		return -ENOMEM;
-	while (wants_more(r) && !only_zeros_left(r)) {
-		off_t off = r->is_map ? perf_map__off(&r->pm) : jitdump__off(&r->jd);
-
-		n = r->regular ? pread(r->fd, bytes, PIECE, off) : read(r->fd, bytes, PIECE);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		if (r->is_map)
-			take_map(r, bytes, n);
-		else
-			take_dump(r, bytes, n);
-	}
-	if (r->is_map && perf_map__last(&r->pm, &e))
-		take_entry(r, &e);
-	return 0;
+	if (!err && r->lookup && !r->is_map)
+		err = note_moves(r, bytes);
+	if (err)
+		return err;
+	jitdump_lookup__prepare(&r->questions);
+	return r->is_map ? read_map(r, bytes) : read_dump(r, bytes);
 }
 
 static int open_file(struct reading *r)
@@ -326,6 +373,7 @@ static int set_up(struct reading *r)
 	perf_map__init(&r->pm);
 	buf__init(&r->text, TEXT_MAX);
 	vec_init(&r->lines, JITDUMP_DEBUG_MAX / 17);
+	jitdump_lookup__init(&r->questions);
 	r->pool = jit_pool__new(&opts);
 	r->code = r->pool ? jit_code__new(r->pool) : NULL;
 	return r->code ? 0 : -ENOMEM;
@@ -335,6 +383,7 @@ static void tear_down(struct reading *r)
 {
 	jit_code__free(r->code);
 	jit_pool__free(r->pool);
+	jitdump_lookup__done(&r->questions);
 	vec_done(&r->lines);
 	buf__done(&r->text);
 	perf_map__done(&r->pm);
@@ -427,6 +476,20 @@ static int parse(struct reading *r, int argc, char **argv)
 	return -1;
 }
 
+/* The exit status. */
+static int answer(struct reading *r)
+{
+	int err = jitdump_lookup__answer(&r->questions, r->code);
+	const struct jit_pool_stats *st = jit_pool__stats(r->pool);
+
+	if (err)
+		pr_err("--lookup: %s", strerror(-err));
+	else if (st->evicted + st->dropped)
+		pr_warn("%s: %" PRIu64 " functions were forgotten: there are too many", r->path,
+			st->evicted + st->dropped);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
 int cmd_jitdump(int argc, char **argv)
 {
 	struct reading r = { .fd = -1 };
@@ -434,21 +497,21 @@ int cmd_jitdump(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	status = EXIT_OK;
 	err = set_up(&r);
 	if (!err)
 		err = open_file(&r);
-	if (!err)
+	if (!err && r.lookup)
+		status = jitdump_lookup__read(&r.questions);
+	if (!err && status == EXIT_OK)
 		err = read_file(&r);
 	if (err) {
 		pr_err("%s: %s", r.path, strerror(-err));
 		status = EXIT_FAILED;
-	} else {
+	} else if (status == EXIT_OK) {
 		status = finish(&r);
-		if (r.lookup) {
-			int looked = jitdump_lookup__run(r.code);
-
-			status = looked > status ? looked : status;
-		}
+		if (r.lookup && answer(&r) != EXIT_OK)
+			status = EXIT_FAILED;
 	}
 	tear_down(&r);
 	return status;

@@ -22,23 +22,12 @@
 #include "proc/jit_code.h"
 
 #define QUESTIONS_MAX (64u << 20)
+#define ADDRS_MAX     (64u << 20)
 #define NAMES_MAX     (1u << 30)
 #define TEXT_MAX      (64u << 10)
 
-struct question {
-	uint64_t time; /* ns */
-	uint64_t addr;
-	size_t nr;	  /* of the line */
-	const char *name; /* the answer; NULL: nothing covers the address */
-	uint64_t start;
-};
-
-struct questions {
-	VEC(struct question);
-};
-
 /* "TIME_NS HEX_ADDR", and whatever follows, such as the name that another tool gave. */
-static bool parse_line(const char *line, struct question *ret)
+static bool parse_line(const char *line, struct jitdump_question *ret)
 {
 	char *end;
 
@@ -51,40 +40,80 @@ static bool parse_line(const char *line, struct question *ret)
 	return !errno && end != line && line[0] != '-' && strchr(" \t\r\n", *end);
 }
 
-/* 0, or an exit status. Empty lines and those that begin with # ask nothing. */
-static int read_questions(struct questions *qs)
+int jitdump_lookup__read(struct jitdump_lookup *l)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0, nr = 0;
 	int err;
 
 	while (getline(&line, &cap, stdin) >= 0) {
-		struct question q = { .nr = nr };
+		struct jitdump_question q = { .nr = nr };
 		const char *at = line + strspn(line, " \t");
 
 		nr++;
+		/* Nothing is asked by an empty line, or a comment. */
 		if (strchr("#\r\n", *at))
 			continue;
 		if (!parse_line(at, &q)) {
 			pr_err("standard input, line %zu: not TIME_NS HEX_ADDR", nr);
 			return EXIT_USAGE;
 		}
-		err = vec_push(qs, q);
+		err = vec_push(&l->questions, q);
 		if (err) {
 			pr_err("standard input: %s", strerror(-err));
 			return EXIT_FAILED;
 		}
+		jitdump_lookup__add(l, q.addr);
 	}
 	if (ferror(stdin)) {
 		pr_err("standard input: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
-	return 0;
+	return EXIT_OK;
 }
+
+/* ---- what matters -----------------------------------------------------------------------------*/
+
+void jitdump_lookup__add(struct jitdump_lookup *l, uint64_t addr)
+{
+	if (!l->all && vec_push(&l->addrs, addr))
+		l->all = true;
+}
+
+static int by_addr(const void *one, const void *other)
+{
+	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+	return (a > b) - (a < b);
+}
+
+void jitdump_lookup__prepare(struct jitdump_lookup *l)
+{
+	if (l->addrs.len)
+		qsort(l->addrs.data, l->addrs.len, sizeof(*l->addrs.data), by_addr);
+}
+
+bool jitdump_lookup__wants(const struct jitdump_lookup *l, uint64_t addr, uint64_t size)
+{
+	size_t lo = 0, hi = l->addrs.len;
+
+	/* The first address that isn't below. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->addrs.data[mid] < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return l->all || (lo < l->addrs.len && l->addrs.data[lo] - addr < size);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------*/
 
 static int by_time(const void *one, const void *other)
 {
-	const struct question *a = one, *b = other;
+	const struct jitdump_question *a = one, *b = other;
 
 	if (a->time != b->time)
 		return a->time < b->time ? -1 : 1;
@@ -93,19 +122,21 @@ static int by_time(const void *one, const void *other)
 
 static int by_line(const void *one, const void *other)
 {
-	const struct question *a = one, *b = other;
+	const struct jitdump_question *a = one, *b = other;
 
 	return (a->nr > b->nr) - (a->nr < b->nr);
 }
 
 /* 0 or a negative errno. The names are borrowed from the table. */
-static int ask(struct jit_code *code, struct questions *qs, struct strtab *names)
+static int ask(struct jitdump_lookup *l, struct jit_code *code, struct strtab *names)
 {
 	struct jit_hit hit;
 	int err;
 
-	qsort(qs->data, qs->len, sizeof(*qs->data), by_time);
-	vec_for_each(qs, q) {
+	if (!l->questions.len)
+		return 0;
+	qsort(l->questions.data, l->questions.len, sizeof(*l->questions.data), by_time);
+	vec_for_each(&l->questions, q) {
 		if (!jit_code__lookup(code, q->time, q->addr, &hit))
 			continue;
 		err = strtab__intern(names, hit.name, strlen(hit.name), &q->name);
@@ -113,11 +144,11 @@ static int ask(struct jit_code *code, struct questions *qs, struct strtab *names
 			return err;
 		q->start = hit.start;
 	}
-	qsort(qs->data, qs->len, sizeof(*qs->data), by_line);
+	qsort(l->questions.data, l->questions.len, sizeof(*l->questions.data), by_line);
 	return 0;
 }
 
-static void answer(const struct question *q, struct buf *text)
+static void answer(const struct jitdump_question *q, struct buf *text)
 {
 	if (!q->name) {
 		puts("?");
@@ -131,26 +162,30 @@ static void answer(const struct question *q, struct buf *text)
 	printf("%s+0x%" PRIx64 "\n", text->data ? text->data : "", q->addr - q->start);
 }
 
-int jitdump_lookup__run(struct jit_code *code)
+int jitdump_lookup__answer(struct jitdump_lookup *l, struct jit_code *code)
 {
 	struct strtab *names = strtab__new(NAMES_MAX);
-	struct questions qs;
 	struct buf text;
-	int status, err;
+	int err = names ? ask(l, code, names) : -ENOMEM;
 
-	vec_init(&qs, QUESTIONS_MAX);
 	buf__init(&text, TEXT_MAX);
-	status = read_questions(&qs);
-	err = names ? ask(code, &qs, names) : -ENOMEM;
-	if (err) {
-		pr_err("--lookup: %s", strerror(-err));
-		status = EXIT_FAILED;
-	} else {
-		vec_for_each(&qs, q)
+	if (!err)
+		vec_for_each(&l->questions, q)
 			answer(q, &text);
-	}
 	buf__done(&text);
-	vec_done(&qs);
 	strtab__free(names);
-	return status;
+	return err;
+}
+
+void jitdump_lookup__init(struct jitdump_lookup *l)
+{
+	*l = (struct jitdump_lookup){ 0 };
+	vec_init(&l->questions, QUESTIONS_MAX);
+	vec_init(&l->addrs, ADDRS_MAX);
+}
+
+void jitdump_lookup__done(struct jitdump_lookup *l)
+{
+	vec_done(&l->questions);
+	vec_done(&l->addrs);
 }
