@@ -15,6 +15,7 @@
 #include "proc/maps_reader.h"
 #include "proc/moved_text.h"
 #include "proc/proc_task.h"
+#include "proc/process_jit.h"
 
 #define NSEC_PER_TICK (NSEC_PER_SEC / 100) /* of /proc/PID/stat, on every architecture here */
 /* Readings of /proc/PID/maps for uncovered addresses: all processes a second; one process. */
@@ -46,6 +47,9 @@ void process_table__init(struct process_table *t, struct dso_table *dsos)
 
 static void process__free(struct process *p)
 {
+	if (!p)
+		return;
+	process_jit__ended(p);
 	vec_done(&p->maps);
 	free(p);
 }
@@ -88,17 +92,25 @@ static struct process *known(const struct process_table *t, uint32_t pid)
 	return i == HASHMAP_NONE ? NULL : t->procs.data[i];
 }
 
-static void drop(struct process_table *t, uint32_t pid)
+/* Takes it out of the table, for the caller to free. NULL: it isn't there. */
+static struct process *take_out(struct process_table *t, uint32_t pid)
 {
 	uint32_t i = place_of(t, pid);
+	struct process *p;
 
 	if (i == HASHMAP_NONE)
-		return;
+		return NULL;
 	hashmap__remove(&t->by_pid, hash_u64(pid), i);
-	process__free(t->procs.data[i]);
+	p = t->procs.data[i];
 	t->procs.data[i] = NULL;
 	/* The place is reserved: there are never more free places than places. */
 	vec_push(&t->free_places, i);
+	return p;
+}
+
+static void drop(struct process_table *t, uint32_t pid)
+{
+	process__free(take_out(t, pid));
 }
 
 /*
@@ -172,21 +184,24 @@ static uint64_t read_start_ticks(uint32_t pid)
 struct process *process_table__read(struct process_table *t, uint32_t pid)
 {
 	uint64_t as_of = clock__now(), start = read_start_ticks(pid);
-	struct process *p;
+	struct process *p, *was;
 
 	if (!start)
 		return NULL;
-	drop(t, pid);
+	was = take_out(t, pid);
 	p = add(t, pid);
-	if (!p)
-		return NULL;
-	p->as_of = as_of;
-	p->losses = t->losses;
-	p->start_ticks = start;
-	if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
-		drop(t, pid);
-		return NULL;
+	if (p) {
+		p->as_of = as_of;
+		p->losses = t->losses;
+		p->start_ticks = start;
+		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
+			drop(t, pid);
+			p = NULL;
+		} else {
+			process_jit__read(t, p, was);
+		}
 	}
+	process__free(was);
 	return p;
 }
 
@@ -300,15 +315,6 @@ static void cover_by_anon(struct process_table *t, struct process *p, const stru
 	vec_done(&was.maps);
 }
 
-/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
-static bool share_mapping(const struct process *a, const struct process *b)
-{
-	vec_for_each(&a->maps, m)
-		if (mappings__has(b, m))
-			return true;
-	return false;
-}
-
 /*
  * Nothing tells of munmap(). Who maps at ever new places would fill the table: every time that
  * there are twice as many as were left the last time, those are forgotten that aren't in /proc any
@@ -320,7 +326,7 @@ static void prune(struct process_table *t, struct process *p, uint64_t time)
 
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
 	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
-	    share_mapping(p, &now)) {
+	    mappings__share(p, &now)) {
 		mappings__keep(p, &now, time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0);
 		p->version = t->next_version++;
 	}
@@ -340,6 +346,7 @@ static void add_mapping(struct process_table *t, struct process *p, const struct
 	else if (mappings__cover(p, m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
+	process_jit__mapped(t, p, m);
 	if (p->maps.len >= p->prune_at)
 		prune(t, p, m->since);
 }
@@ -375,8 +382,9 @@ void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
 	struct mapping m;
 
 	/* A file that can't be kept is counted when the record's turn comes. */
-	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s))
-		maps_reader__classify(t->dsos, &s, &m);
+	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s) &&
+	    !maps_reader__classify(t->dsos, &s, &m))
+		process_jit__foresee(t, known(t, s.pid), s.pid, &m);
 }
 
 static void on_exec(struct process_table *t, const struct rec_comm *r)
@@ -389,6 +397,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 	if (!p)
 		return;
 	shared_vm__left(&t->shared, r->pid);
+	process_jit__ended(p);
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
@@ -419,6 +428,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 		shared_vm__began(&t->shared, r->ppid, r->pid);
 	p->losses = r->hdr.time < parent->sure_from ? STALE : parent->losses;
 	p->prune_at = parent->prune_at;
+	process_jit__forked(t, p, parent, r->hdr.time);
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
 	else
@@ -562,12 +572,13 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	 */
 	if (read_start_ticks(p->pid) == p->start_ticks &&
 	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
-	    (!p->maps.len || share_mapping(p, &now))) {
+	    (!p->maps.len || mappings__share(p, &now))) {
 		vec_for_each(&now.maps, m) {
 			if (mappings__has(p, m))
 				continue;
 			if (mappings__cover(p, m))
 				t->stats.maps_dropped++;
+			process_jit__mapped(t, p, m);
 			changed = true;
 		}
 	}

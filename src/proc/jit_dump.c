@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/jit_dump.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* The lines of a table that are taken. */
+#define LINES_MAX 16384
+
+static void on_problem(void *ctx, enum jitdump_problem problem, uint64_t off)
+{
+	struct jit_dump *d = ctx;
+	uint32_t bit = 1u << problem;
+
+	if ((d->problems_new | d->problems_said) & bit)
+		return;
+	d->problems_new |= bit;
+	d->problem_off[problem] = off;
+}
+
+struct jit_dump *jit_dump__new(int fd)
+{
+	struct jit_dump *d = calloc(1, sizeof(*d));
+	struct jitdump_config config = { .on_problem = on_problem, .ctx = d };
+
+	if (!d)
+		return NULL;
+	d->fd = fd;
+	config.now = clock__now();
+	jitdump__init(&d->reader, &config);
+	return d;
+}
+
+void jit_dump__free(struct jit_dump *d)
+{
+	if (!d)
+		return;
+	close(d->fd);
+	jitdump__done(&d->reader);
+	free(d);
+}
+
+bool jit_dump__is_done(const struct jit_dump *d)
+{
+	return d->too_large || d->reader.status == JITDUMP_REJECTED ||
+	       d->reader.status == JITDUMP_STOPPED;
+}
+
+static void take_lines(struct jit_code *code, struct jit_piece *piece,
+		       const struct jitdump_record *rec)
+{
+	struct jitdump_lines it = rec->debug.lines;
+	struct jitdump_line line;
+
+	piece->lines.len = 0;
+	piece->lines.max = LINES_MAX;
+	while (jitdump_lines__next(&it, &line))
+		if (vec_push(&piece->lines, (struct jit_line){ .addr = line.addr,
+							       .line = line.line,
+							       .file = line.file,
+							       .file_len = line.file_len }))
+			break;
+	jit_code__lines(code, rec->debug.addr, piece->lines.data, piece->lines.len);
+}
+
+static void take(struct jit_dump *d, struct jit_code *code, struct jit_piece *piece, uint64_t now,
+		 const struct jitdump_record *rec)
+{
+	struct jit_load load = {
+		.time = rec->time,
+		.known = rec->time ? rec->time : now,
+	};
+	struct jit_move move = { .time = rec->time };
+
+	/* A clock that is ahead must not make look-ups wait no longer. */
+	if (rec->time > d->last_time && rec->time <= now)
+		d->last_time = rec->time;
+	switch (rec->kind) {
+	case JITDUMP_LOAD:
+		load.addr = rec->load.addr;
+		load.size = rec->load.size;
+		load.index = rec->load.index;
+		load.name = rec->load.name;
+		load.name_len = rec->load.name_len;
+		if (load.size)
+			jit_code__load(code, &load);
+		break;
+	case JITDUMP_MOVE:
+		move.from = rec->move.from;
+		move.to = rec->move.to;
+		move.size = rec->move.size;
+		move.index = rec->move.index;
+		jit_code__move(code, &move);
+		break;
+	case JITDUMP_DEBUG_INFO:
+		take_lines(code, piece, rec);
+		break;
+	default:
+		break;
+	}
+}
+
+uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_piece *piece,
+			uint64_t now, uint64_t budget)
+{
+	struct jitdump_record rec;
+	uint64_t total = 0;
+	struct stat st;
+
+	if (jit_dump__is_done(d)) {
+		d->whole = true;
+		return 0;
+	}
+	if (fstat(d->fd, &st))
+		return 0;
+	d->reader.config.now = now;
+	if ((uint64_t)st.st_size < jitdump__off(&d->reader))
+		jitdump__restart(&d->reader);
+	else if (jitdump__in_zeros(&d->reader))
+		jitdump__rewind(&d->reader);
+	d->whole = false;
+	while (total < budget) {
+		size_t want = budget - total < sizeof(piece->bytes) ? budget - total
+								    : sizeof(piece->bytes);
+		ssize_t n = pread(d->fd, piece->bytes, want, jitdump__off(&d->reader));
+
+		if (n <= 0) {
+			d->whole = true;
+			break;
+		}
+		total += n;
+		jitdump__feed(&d->reader, piece->bytes, n);
+		while (jitdump__next(&d->reader, &rec))
+			take(d, code, piece, now, &rec);
+		d->too_large = d->read + total > JIT_DUMP_BYTES_MAX;
+		/* Zeros are not yet written: no more of them is read than this. */
+		if (jit_dump__is_done(d) || jitdump__in_zeros(&d->reader)) {
+			d->whole = true;
+			break;
+		}
+	}
+	d->read += total;
+	return total;
+}
+
+bool jit_dump__problem(struct jit_dump *d, enum jitdump_problem *ret, uint64_t *ret_off)
+{
+	for (int i = 0; i < JITDUMP_NR_PROBLEMS; i++) {
+		if (!(d->problems_new >> i & 1))
+			continue;
+		d->problems_new &= ~(1u << i);
+		d->problems_said |= 1u << i;
+		*ret = i;
+		*ret_off = d->problem_off[i];
+		return true;
+	}
+	return false;
+}
