@@ -101,6 +101,18 @@ static void put_frame(struct buf *out, const struct name *n, bool annotate)
 	case NAME_LOST:
 		buf__puts(out, "[mmap lost]");
 		break;
+	case NAME_JIT_NO_MARKER:
+		buf__puts(out, "[jit: no marker]");
+		break;
+	case NAME_JIT_REFUSED:
+		buf__puts(out, "[jit: refused]");
+		break;
+	case NAME_JIT_NO_ENTRY:
+		buf__puts(out, "[jit: no entry]");
+		break;
+	case NAME_JIT_NAMELESS:
+		buf__puts(out, "[jit]");
+		break;
 	default:
 		if (n->module)
 			put_module(out, n->module);
@@ -108,8 +120,8 @@ static void put_frame(struct buf *out, const struct name *n, bool annotate)
 			buf__puts(out, "[unknown]");
 		break;
 	}
-	if (annotate && n->kernel)
-		buf__puts(out, "_[k]");
+	if (annotate && (n->kernel || n->jit))
+		buf__puts(out, n->kernel ? "_[k]" : "_[j]");
 }
 
 /* Each distinct frame's text, made once. */
