@@ -534,7 +534,7 @@ bool jitdump__in_zeros(const struct jitdump *jd)
 {
 	size_t len = jd->in_header ? JITDUMP_HEADER : PREFIX;
 
-	return !jd->taken && jd->cut.len >= len && all_zero(jd->cut.data, len);
+	return jd->cut.len >= len && all_zero(jd->cut.data, len);
 }
 
 void jitdump__rewind(struct jitdump *jd)

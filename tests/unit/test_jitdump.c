@@ -157,6 +157,7 @@ static void reads_every_kind(bool swap)
 	rec = expect(&f, JITDUMP_CLOSE);
 	assert_int_equal(rec.time, T + 5);
 	assert_int_equal(rec.off + rec.len, f.b.out.len);
+	assert_int_equal(jitdump__tail(&f.jd), 0);
 	expect_end(&f);
 	assert_int_equal(f.jd.status, JITDUMP_OK);
 	assert_int_equal(f.jd.nr_records, 6);
@@ -186,8 +187,10 @@ static void pieces_make_no_difference(void **state)
 
 	jb__init(&b, false);
 	put_every_kind(&b);
+	jb__load(&b, T + 6, ADDR, 64, "a");
+	jb__load(&b, T + 7, ADDR, 64, "another");
 	whole = digest__read(b.out.data, b.out.len, b.out.len);
-	assert_int_equal(whole.nr_records, 6);
+	assert_int_equal(whole.nr_records, 8);
 	for (size_t piece = 1; piece < b.out.len; piece++) {
 		struct digest d = digest__read(b.out.data, b.out.len, piece);
 
@@ -582,7 +585,7 @@ static void drops_huge_debug_entries(void **state)
 
 	jb__init(&b, false);
 	jb__header(&b);
-	at = jb__debug(&b, T, ADDR, (JITDUMP_DEBUG_MAX + 100) / 20);
+	at = jb__debug(&b, T, ADDR, JITDUMP_DEBUG_MAX / 40);
 	while (b.out.len - at < JITDUMP_DEBUG_MAX + 100)
 		jb__entry(&b, ADDR, 1, "a.c");
 	jb__end(&b, at);
@@ -596,6 +599,40 @@ static void drops_huge_debug_entries(void **state)
 		assert_memory_equal(&d, &whole, sizeof(d));
 	}
 	jb__done(&b);
+}
+
+/* The largest that is taken, in two pieces: what it needed is given back. */
+static void gives_memory_back(void **state)
+{
+	struct fixture f;
+	size_t at;
+
+	start(&f, false);
+	jb__header(&f.b);
+	at = jb__debug(&f.b, T, ADDR, 1);
+	jb__entry(&f.b, ADDR, 1, "a.c");
+	jb__zeros(&f.b, JITDUMP_DEBUG_MAX - (f.b.out.len - at));
+	jb__end(&f.b, at);
+	jitdump__feed(&f.jd, f.b.out.data, f.b.out.len - 1);
+	expect_end(&f);
+	assert_in_range(f.jd.cut.cap, JITDUMP_DEBUG_MAX - 1, JITDUMP_DEBUG_MAX + 1);
+	jitdump__feed(&f.jd, "", 1);
+	expect(&f, JITDUMP_DEBUG_INFO);
+	expect_end(&f);
+	assert_in_range(f.jd.cut.cap, 0, 65536);
+	finish_clean(&f);
+}
+
+static void any_machine_is_right_without_one(void **state)
+{
+	struct fixture f;
+
+	start(&f, false);
+	f.jd.config.machine = 0;
+	jb__header(&f.b);
+	feed(&f);
+	expect_end(&f);
+	finish_clean(&f);
 }
 
 static void bounds_unwinding(void **state)
@@ -750,6 +787,8 @@ int main(void)
 		cmocka_unit_test(cuts_long_names),
 		cmocka_unit_test(bounds_debug_entries),
 		cmocka_unit_test(drops_huge_debug_entries),
+		cmocka_unit_test(gives_memory_back),
+		cmocka_unit_test(any_machine_is_right_without_one),
 		cmocka_unit_test(bounds_unwinding),
 		cmocka_unit_test(refuses_moves_out_of_user_space),
 		cmocka_unit_test(waits_at_zeros),

@@ -201,6 +201,17 @@ static void cuts_long_names(void **state)
 	}
 }
 
+/* Whatever takes so much room in a line is no number. */
+static void blanks_without_end(void **state)
+{
+	static char line[PERF_MAP_LINE_MAX + 100];
+
+	memset(line, ' ', sizeof(line) - 1);
+	memcpy(line, "10", 2);
+	memcpy(line + sizeof(line) - 9, "20 name\n", 8);
+	expect(line, "", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +220,7 @@ int main(void)
 		cmocka_unit_test(counts_bad_lines),
 		cmocka_unit_test(waits_for_the_end_of_a_line),
 		cmocka_unit_test(cuts_long_names),
+		cmocka_unit_test(blanks_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
