@@ -66,8 +66,7 @@ static bool parse(const char *line, size_t len, struct perf_map_entry *ret)
 		return false;
 	ret->name_len = utf8__cut(ret->name, len, PERF_MAP_NAME_MAX);
 	ret->name_cut = ret->name_len < len;
-	return ret->size && ret->addr < PERF_MAP_ADDR_LIMIT &&
-	       ret->size <= PERF_MAP_ADDR_LIMIT - ret->addr;
+	return ret->addr < PERF_MAP_ADDR_LIMIT && ret->size <= PERF_MAP_ADDR_LIMIT - ret->addr;
 }
 
 static void consume(struct perf_map *pm, size_t n)
@@ -98,12 +97,16 @@ static bool take(struct perf_map *pm, const char *line, size_t kept, struct perf
 {
 	if (kept > PERF_MAP_LINE_MAX)
 		kept = PERF_MAP_LINE_MAX;
-	if (!buf__error(&pm->cut) && parse(line, kept, ret)) {
-		pm->nr_entries++;
-		return true;
+	if (buf__error(&pm->cut) || !parse(line, kept, ret)) {
+		pm->bad_lines++;
+		return false;
 	}
-	pm->bad_lines++;
-	return false;
+	if (!ret->size) {
+		pm->empty++;
+		return false;
+	}
+	pm->nr_entries++;
+	return true;
 }
 
 bool perf_map__next(struct perf_map *pm, struct perf_map_entry *ret)

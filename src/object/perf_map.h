@@ -45,6 +45,7 @@ struct perf_map_entry {
 
 struct perf_map {
 	uint64_t nr_entries, bad_lines;
+	uint64_t empty; /* lines of size 0, which say nothing: skipped */
 
 	/* private */
 	const char *pos, *end; /* what is left of the piece */

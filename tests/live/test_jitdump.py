@@ -36,7 +36,8 @@ class Dump:
         self.functions.append([time, len(self.functions), addr, addr + size, name, index, None,
                                True])
         return self.record(0, time, struct.pack(self.order + "IIQQQQ", 1, 1, addr, addr, size,
-                                                index) + name.encode(errors="surrogateescape") + b"\0" +
+                                                index) +
+                           name.encode(errors="surrogateescape") + b"\0" +
                            (bytes(size) if code is None else code))
 
     def move(self, time, old, new, index=0):
@@ -182,7 +183,8 @@ def questions_come_in_any_order():
 @case
 def names_stay_on_their_line():
     d = Dump()
-    d.load(T, ADDR, 16, "void A.b(int; char)\n1 2").load(T, ADDR + 16, 16, "\x1b[31m\x7f é€😀\udcff \\n")
+    d.load(T, ADDR, 16, "void A.b(int; char)\n1 2")
+    d.load(T, ADDR + 16, 16, "\x1b[31m\x7f é€😀\udcff \\n")
     d.load(T, ADDR + 32, 16, "n" * 70000)
     equal(lookup(d.write(), [(T, ADDR), (T, ADDR + 16), (T, ADDR + 32)]),
           ["void A.b(int; char)\\x0a1 2+0x0", "\\x1b[31m\\x7f é€😀\\xff \\n+0x0",
@@ -284,7 +286,7 @@ def a_sparse_terabyte():
 def perf_maps_too():
     path = tempdir() + "/perf-1.map"
     with open(path, "wb") as f:
-        f.write(b"7e0000000000 40 first\n0x7e0000000010 0x10 JS:~f over\n two lines\n"
+        f.write(b"7e0000000000 40 first\n0x7e0000000010 0x10 JS:~f over\n two lines\n7e0000000000 0 nothing\n"
                 b"7e0000000030 10 no end")
     equal(jitdump(path), ["0x7e0000000000 0x40 first", "0x7e0000000010 0x10 JS:~f over",
                           "0x7e0000000030 0x10 no end",
