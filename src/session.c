@@ -206,7 +206,10 @@ static void poll_jit(struct session *s, bool last)
 	if (now < s->jit_poll_at && !last)
 		return;
 	s->jit_poll_at = now + JIT_POLL_NS;
-	jit_files__poll(s->jit, now, last);
+	if (last)
+		jit_files__poll_last(s->jit);
+	else
+		jit_files__poll(s->jit, now);
 	jit_wait__settle(&s->jit_wait);
 	while (jit_files__message(s->jit, &m)) {
 		buf__init(&text, 16384);

@@ -2,6 +2,7 @@
 #include "proc/jit_dump.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,35 @@
 
 /* The lines of a table that are taken. */
 #define LINES_MAX 16384
+/* What a hole takes of the budget. */
+#define HOLE_COST     4096
+#define RECORD_PREFIX 16
+
+struct jit_piece *jit_piece__new(void)
+{
+	struct jit_piece *piece = calloc(1, sizeof(*piece));
+	void *zeros;
+
+	if (!piece)
+		return NULL;
+	zeros = mmap(NULL, JIT_ZEROS, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		     0);
+	if (zeros == MAP_FAILED) {
+		free(piece);
+		return NULL;
+	}
+	piece->zeros = zeros;
+	return piece;
+}
+
+void jit_piece__free(struct jit_piece *piece)
+{
+	if (!piece)
+		return;
+	munmap((void *)piece->zeros, JIT_ZEROS);
+	vec_done(&piece->lines);
+	free(piece);
+}
 
 static void on_problem(void *ctx, enum jitdump_problem problem, uint64_t off)
 {
@@ -103,11 +133,58 @@ static void take(struct jit_dump *d, struct jit_code *code, struct jit_piece *pi
 	}
 }
 
+/* What lies at off: *ret_hole, how long it is. To the end, where the file system can't tell. */
+static uint64_t extent_at(int fd, uint64_t off, uint64_t size, bool *ret_hole)
+{
+	off_t data = lseek(fd, off, SEEK_DATA), hole;
+
+	*ret_hole = data < 0 || (uint64_t)data > off;
+	if (*ret_hole)
+		return (data < 0 ? size : (uint64_t)data) - off;
+	hole = lseek(fd, off, SEEK_HOLE);
+	return ((uint64_t)hole > off && hole > 0 ? (uint64_t)hole : size) - off;
+}
+
+/*
+ * Feeds the next piece; 0: there is none. Holes aren't read, since that would fill the page cache:
+ * a file may state terabytes of code that was never written. *ret_cost: what it takes of a budget.
+ */
+static size_t feed(struct jit_dump *d, struct jit_piece *piece, const struct stat *st,
+		   uint64_t most, uint64_t *ret_cost)
+{
+	uint64_t off = jitdump__off(&d->reader), size = st->st_size, len;
+	bool hole = false;
+	ssize_t n;
+
+	if (most > sizeof(piece->bytes))
+		most = sizeof(piece->bytes);
+	if (off < size && (uint64_t)st->st_blocks * 512 < size) {
+		len = extent_at(d->fd, off, size, &hole);
+		/* Where a record should begin, zeros mean that it is not yet written. */
+		if (hole && jitdump__tail(&d->reader) < RECORD_PREFIX)
+			len = len < HOLE_COST ? len : HOLE_COST;
+		else if (hole)
+			len = len < JIT_ZEROS ? len : JIT_ZEROS;
+		most = hole || len < most ? len : most;
+	}
+	if (hole) {
+		jitdump__feed(&d->reader, piece->zeros, most);
+		*ret_cost = HOLE_COST;
+		return most;
+	}
+	n = pread(d->fd, piece->bytes, most, off);
+	if (n <= 0)
+		return 0;
+	jitdump__feed(&d->reader, piece->bytes, n);
+	*ret_cost = n;
+	return n;
+}
+
 uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_piece *piece,
 			uint64_t now, uint64_t budget)
 {
 	struct jitdump_record rec;
-	uint64_t total = 0;
+	uint64_t total = 0, cost;
 	struct stat st;
 
 	if (jit_dump__is_done(d)) {
@@ -123,16 +200,11 @@ uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_pi
 		jitdump__rewind(&d->reader);
 	d->whole = false;
 	while (total < budget) {
-		size_t want = budget - total < sizeof(piece->bytes) ? budget - total
-								    : sizeof(piece->bytes);
-		ssize_t n = pread(d->fd, piece->bytes, want, jitdump__off(&d->reader));
-
-		if (n <= 0) {
+		if (!feed(d, piece, &st, budget - total, &cost)) {
 			d->whole = true;
 			break;
 		}
-		total += n;
-		jitdump__feed(&d->reader, piece->bytes, n);
+		total += cost;
 		while (jitdump__next(&d->reader, &rec))
 			take(d, code, piece, now, &rec);
 		d->too_large = d->read + total > JIT_DUMP_BYTES_MAX;

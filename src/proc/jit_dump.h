@@ -16,7 +16,7 @@
 struct jit_dump {
 	int fd;
 	struct jitdump reader;
-	uint64_t read;	    /* bytes, of all passes */
+	uint64_t read;	    /* bytes, without holes */
 	uint64_t last_time; /* ns, of the records so far */
 	bool whole;	    /* at the last poll all there was was read */
 	bool too_large;
@@ -29,11 +29,17 @@ struct jit_dump {
 struct jit_dump *jit_dump__new(int fd);
 void jit_dump__free(struct jit_dump *d);
 
-/* Where pieces are read to: one for all dumps. */
+/* Where pieces are read to: one for all files. */
 struct jit_piece {
 	uint8_t bytes[256 << 10];
+	const uint8_t *zeros; /* JIT_ZEROS of them, that take no memory: what holes are made of */
 	VEC(struct jit_line) lines;
 };
+
+#define JIT_ZEROS (64u << 20)
+
+struct jit_piece *jit_piece__new(void); /* NULL for want of memory */
+void jit_piece__free(struct jit_piece *piece);
 
 /*
  * Reads on, `budget` bytes at most, into the code. now: CLOCK_MONOTONIC, ns. Returns the bytes

@@ -13,8 +13,8 @@
 
 /* Read of one file in a round: all get their turn. */
 #define FILE_BYTES (16u << 20)
-/* At the end of the recording, of all files together. */
-#define LAST_BYTES (4ull << 30)
+/* What is read at the end of the recording. */
+#define LAST_PATIENCE (5 * NSEC_PER_SEC)
 /* What was foreseen is used within a round, mostly. */
 #define FORESEEN_MAX  1024
 #define FORESEEN_KEEP (5 * NSEC_PER_SEC)
@@ -32,10 +32,10 @@ struct jit_files *jit_files__new(struct dso_table *dsos, bool keep_lines)
 		return NULL;
 	jf->dsos = dsos;
 	jf->pool = jit_pool__new(&opts);
-	jf->piece = calloc(1, sizeof(*jf->piece));
+	jf->piece = jit_piece__new();
 	if (!jf->pool || !jf->piece) {
 		jit_pool__free(jf->pool);
-		free(jf->piece);
+		jit_piece__free(jf->piece);
 		free(jf);
 		return NULL;
 	}
@@ -211,15 +211,23 @@ void jit_files__free(struct jit_files *jf)
 	vec_done(&jf->foreseen);
 	vec_done(&jf->messages);
 	vec_done(&jf->said);
-	vec_done(&jf->piece->lines);
-	free(jf->piece);
+	jit_piece__free(jf->piece);
 	jit_pool__free(jf->pool);
 	free(jf);
+}
+
+/* A library may be called like a jitdump. */
+static bool is_elf(int fd)
+{
+	char magic[4];
+
+	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
 static void open_dump(struct jit_files *jf, struct jit_space *s, struct jit_space_dump *d)
 {
 	const struct dso *dso = &jf->dsos->dsos.data[d->dso];
+	char path[48];
 	struct stat st;
 	int fd;
 
@@ -235,8 +243,11 @@ static void open_dump(struct jit_files *jf, struct jit_space *s, struct jit_spac
 		refuse(jf, s, d->dso, JIT_MSG_TOO_MANY, 0);
 		return;
 	}
-	/* Of its own, since idle files are closed. */
-	fd = fcntl(dso->fd, F_DUPFD_CLOEXEC, 0);
+	if (is_elf(dso->fd))
+		return;
+	/* One of its own: idle files are closed, and this one's position is moved. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dso->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		refuse(jf, s, d->dso, JIT_MSG_OPEN, -errno);
 		return;
@@ -302,6 +313,15 @@ bool jit_space__has_code(const struct jit_space *s)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static void say_unread(struct jit_files *jf, const struct jit_space *s,
+		       const struct jit_space_dump *d)
+{
+	say(jf, (struct jit_message){ .kind = JIT_MSG_UNREAD,
+				      .off = jitdump__off(&d->dump->reader),
+				      .pid = s->who.pid,
+				      .path = jf->dsos->dsos.data[d->dso].path });
+}
+
 static void look_at_problems(struct jit_files *jf, struct jit_space *s, struct jit_space_dump *d,
 			     bool was_done)
 {
@@ -315,10 +335,15 @@ static void look_at_problems(struct jit_files *jf, struct jit_space *s, struct j
 					      .off = off,
 					      .pid = s->who.pid,
 					      .path = dso->path });
-	if (!was_done && jit_dump__is_done(d->dump)) {
+	if (was_done || !jit_dump__is_done(d->dump))
+		return;
+	s->refused = true;
+	if (d->dump->reader.status == JITDUMP_REJECTED)
+		jf->stats.refused++;
+	else
 		jf->stats.spoilt++;
-		s->refused = true;
-	}
+	if (d->dump->too_large)
+		say_unread(jf, s, d);
 }
 
 /* What may be looked up after a poll. */
@@ -374,51 +399,82 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 }
 
 static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,
-			   bool last)
+			   bool last, bool *ret_whole)
 {
-	bool whole = true, end = last || s->ended_at;
+	bool whole = true;
 	uint64_t total = 0;
 
 	vec_for_each(&s->dumps, d) {
-		uint64_t most = !last && budget > FILE_BYTES ? FILE_BYTES : budget;
 		bool was_done;
 
 		if (!d->dump)
 			continue;
 		was_done = jit_dump__is_done(d->dump);
-		if (total < most)
-			total += jit_dump__poll(d->dump, s->code, jf->piece, now, most - total);
-		else
-			d->dump->whole = false;
+		d->dump->whole = false;
+		if (total < budget)
+			total += jit_dump__poll(d->dump, s->code, jf->piece, now, budget - total);
 		look_at_problems(jf, s, d, was_done);
 		whole &= d->dump->whole;
 	}
 	if (total < budget) {
-		total += poll_map(jf, s, now, budget - total, end);
+		total += poll_map(jf, s, now, budget - total, last);
 		whole &= s->map.whole || s->map.fd < 0;
 	} else {
 		whole = false;
 	}
-	if (total)
-		s->version++;
-	if (end && (whole || last || now > s->ended_at + END_PATIENCE))
-		s->complete = true;
-	s->settled = settled_at(s, now);
+	s->version += total != 0;
+	*ret_whole = whole;
 	return total;
 }
 
-void jit_files__poll(struct jit_files *jf, uint64_t now, bool last)
+/* It won't be read any more. */
+static void complete(struct jit_files *jf, struct jit_space *s)
 {
-	uint64_t budget = last ? LAST_BYTES : JIT_POLL_BYTES, total = 0;
+	s->complete = true;
+	vec_for_each(&s->dumps, d) {
+		if (!d->dump || d->dump->whole)
+			continue;
+		jf->stats.spoilt++;
+		say_unread(jf, s, d);
+	}
+}
+
+void jit_files__poll(struct jit_files *jf, uint64_t now)
+{
+	uint64_t budget = JIT_POLL_BYTES;
 
 	if (now > FORESEEN_KEEP)
 		drop_foreseen(jf, now - FORESEEN_KEEP);
 	for (size_t i = 0; i < jf->spaces.len; i++) {
 		struct jit_space *s = jf->spaces.data[jf->hand++ % jf->spaces.len];
+		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, n;
+		bool whole;
 
-		total += poll_space(jf, s, now, total < budget ? budget - total : 0, last);
+		n = poll_space(jf, s, now, most, s->ended_at != 0, &whole);
+		budget -= n < budget ? n : budget;
+		jf->stats.bytes += n;
+		if (s->ended_at && (whole || now > s->ended_at + END_PATIENCE))
+			complete(jf, s);
+		s->settled = settled_at(s, now);
 	}
-	jf->stats.bytes += total;
+}
+
+void jit_files__poll_last(struct jit_files *jf)
+{
+	uint64_t now = clock__now(), patience = now + LAST_PATIENCE;
+
+	vec_for_each(&jf->spaces, it) {
+		struct jit_space *s = *it;
+		bool whole;
+
+		do {
+			now = clock__now();
+			jf->stats.bytes += poll_space(jf, s, now, FILE_BYTES, true, &whole);
+		} while (!whole && now < patience);
+		if (!s->complete)
+			complete(jf, s);
+		s->settled = settled_at(s, now);
+	}
 }
 
 struct jit_space *jit_files__next_complete(struct jit_files *jf)

@@ -82,6 +82,7 @@ enum jit_message_kind {
 	JIT_MSG_GONE,  /* the process was gone: whose it was to be can't be known */
 	JIT_MSG_TOO_MANY,
 	JIT_MSG_MAP,	 /* enum jit_map_refusal */
+	JIT_MSG_UNREAD,	 /* not read from off on: it grew faster, or over the bound */
 	JIT_MSG_PROBLEM, /* enum jitdump_problem, at off */
 };
 
@@ -146,8 +147,10 @@ struct jit_space *jit_files__fork(struct jit_files *jf, const struct jit_space *
 /* The image is gone. The space must not be used by who ends it any more. */
 void jit_space__end(struct jit_space *s, uint64_t now);
 
-/* Reads what is new. last: all that is left, since the recording ends. */
-void jit_files__poll(struct jit_files *jf, uint64_t now, bool last);
+/* Reads what is new. now: CLOCK_MONOTONIC, ns. */
+void jit_files__poll(struct jit_files *jf, uint64_t now);
+/* Reads all that is left, a few seconds at most. All spaces are complete then: nothing comes. */
+void jit_files__poll_last(struct jit_files *jf);
 
 /* A space that ended and was read whole, or NULL. */
 struct jit_space *jit_files__next_complete(struct jit_files *jf);

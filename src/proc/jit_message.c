@@ -38,6 +38,13 @@ static void put_path(struct buf *out, const char *path)
 void jit_message__format(const struct jit_message *m, struct buf *out)
 {
 	put_path(out, m->path);
+	if (m->kind == JIT_MSG_UNREAD) {
+		buf__printf(out,
+			    " of process %u was not read from offset %" PRIu64
+			    " on: it is too large, or grows faster than it can be read",
+			    m->pid, m->off);
+		return;
+	}
 	if (m->kind != JIT_MSG_PROBLEM) {
 		buf__printf(out,
 			    " of process %u was not read: %s; JIT code that it names stays "
