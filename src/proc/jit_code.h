@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JIT_POOL_FUNCS (1u << 18)  /* functions, in use and waiting, of all processes */
+#define JIT_POOL_FUNCS 200000	   /* functions, in use and waiting, of all processes */
 #define JIT_POOL_BYTES (16u << 20) /* bytes of names and lines, of all processes */
 #define JIT_NAME_MAX   4096	   /* bytes; longer names are cut */
 
