@@ -286,7 +286,8 @@ def a_sparse_terabyte():
 def perf_maps_too():
     path = tempdir() + "/perf-1.map"
     with open(path, "wb") as f:
-        f.write(b"7e0000000000 40 first\n0x7e0000000010 0x10 JS:~f over\n two lines\n7e0000000000 0 nothing\n"
+        f.write(b"7e0000000000 40 first\n0x7e0000000010 0x10 JS:~f over\n two lines\n"
+                b"7e0000000000 0 nothing\n"
                 b"7e0000000030 10 no end")
     equal(jitdump(path), ["0x7e0000000000 0x40 first", "0x7e0000000010 0x10 JS:~f over",
                           "0x7e0000000030 0x10 no end",
