@@ -13,8 +13,6 @@
 #include "object/proc_stat.h"
 #include "proc/mappings.h"
 #include "proc/maps_reader.h"
-#include "proc/moved_text.h"
-#include "proc/proc_task.h"
 #include "proc/process_jit.h"
 
 #define NSEC_PER_TICK (NSEC_PER_SEC / 100) /* of /proc/PID/stat, on every architecture here */
@@ -282,40 +280,6 @@ static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 }
 
 /*
- * Anonymous memory over file mappings: the parts that hold the files' text are still theirs. That a
- * library was unmapped here before, and this is something else, is told by the bytes.
- */
-static void cover_by_anon(struct process_table *t, struct process *p, const struct mapping *anon)
-{
-	struct process was = { 0 };
-	uint64_t at = anon->start;
-	const struct mapping *m;
-	uint32_t tid = 0;
-
-	vec_init(&was.maps, PROCESS_MAPS_MAX);
-	if (mappings__copy_range(&was, p, anon->start, anon->end) || mappings__cover(p, anon)) {
-		t->stats.maps_dropped++;
-		vec_done(&was.maps);
-		return;
-	}
-	for (; (m = process__next(&was, at)) && m->start < anon->end; at = m->end) {
-		struct mapping part = *m;
-
-		if (part.kind != MAPPING_FILE)
-			continue;
-		mappings__clip(&part, anon->start, anon->end);
-		tid = tid ? tid : proc_task__with_memory(p->pid);
-		if (!part.moved && !moved_text__is(t->dsos, part.dso, part.pgoff, tid, part.start,
-						   part.end - part.start))
-			continue;
-		part.moved = true;
-		if (mappings__cover(p, &part))
-			t->stats.maps_dropped++;
-	}
-	vec_done(&was.maps);
-}
-
-/*
  * Nothing tells of munmap(). Who maps at ever new places would fill the table: every time that
  * there are twice as many as were left the last time, those are forgotten that aren't in /proc any
  * more, but for the ones that may have been there at the time of a sample that is still to come.
@@ -342,7 +306,7 @@ static void add_mapping(struct process_table *t, struct process *p, const struct
 		return;
 	}
 	if (m->kind == MAPPING_ANON)
-		cover_by_anon(t, p, m);
+		maps_reader__cover_by_anon(t->dsos, p, m, &t->stats.maps_dropped);
 	else if (mappings__cover(p, m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
