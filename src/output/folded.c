@@ -13,7 +13,8 @@
  *	[ at the start of a symbol, or of an ending such as _[k] under --annotate	\x5b
  *
  * What stands in plain brackets is therefore never a symbol: [libfoo.so] a file without a symbol
- * there, [unknown] no mapping, [anon], [vsyscall], [kernel], [truncated] a stack that was cut.
+ * there, [unknown] no mapping, [anon], [vsyscall], [kernel], [truncated] a stack that was cut,
+ * [jit: ...] JIT code without a name, and why.
  */
 #include "output/output.h"
 
