@@ -235,21 +235,32 @@ def node_as_pid_1_with_a_map_in_a_private_tmp():
     first_in_its_namespace("--perf-basic-prof")
 
 
-@case
-def node_with_source_lines():
-    needs("node")
+def lines_of_one_run():
     d = tempdir()
     record("-F", HZ, "--annotate", "--srcline", "-o", d + "/a.folded", "--", "node", "--perf-prof",
-           f"{JIT}/hot.js", "2500", cwd=d)
-    named = check_named(folded(d + "/a.folded"))
+           f"{JIT}/hot.js", "1500", cwd=d)
     lines = {}
-    for name, n in named.items():
+    for name, n in check_named(folded(d + "/a.folded")).items():
         m = re.search(rb"hot\.js:(\d+)\)$", name)
         if m:
             lines[int(m[1])] = lines.get(int(m[1]), 0) + n
     note(f"lines: {lines}")
-    # Lines 9 and 10 are hotLoop's loop, wherever it was inlined: more than anything else.
-    check(lines.get(9, 0) + lines.get(10, 0) > 0.4 * sum(named.values()), f"{lines} of {named}")
+    return lines
+
+
+@case
+def node_with_source_lines():
+    needs("node")
+    # V8 reads file names that it has freed: in many runs whole tables are garbage, and left out.
+    for _ in range(6):
+        lines = lines_of_one_run()
+        if sum(lines.values()) > 500:
+            break
+    else:
+        raise Skip("node wrote garbage for lines, six times")
+    # Of the functions' lines these are in loops, or compute.
+    check(set(lines) <= {3, 4, 7, 8, 9, 10, 11, 18, 19, 20, 21, 22, *range(26, 32)}, f"{lines}")
+    check(lines.get(9, 0) + lines.get(10, 0) > 0.5 * sum(lines.values()), f"{lines}")
 
 
 main()
