@@ -19,7 +19,8 @@ packages() {
 	demo) echo clang-19 lld-19 ;;
 	test)
 		echo libcmocka-dev g++ lld-19 bolt-19 llvm-19 linux-perf bpftrace python3 binutils \
-			xz-utils util-linux btrfs-progs stress-ng libc6-dbg
+			xz-utils util-linux btrfs-progs stress-ng libc6-dbg \
+			default-jdk-headless php-cli erlang-base mono-runtime mono-mcs
 		;;
 	vm) echo qemu-system-x86 busybox-static cpio ;;
 	lint) echo clang-format shellcheck man-db groff-base ;;

@@ -17,6 +17,7 @@ static const struct {
 } commands[] = {
 	{ "record", cmd_record, "sample stacks and write profiles" },
 	{ "resolve", cmd_resolve, "say how an address becomes a name" },
+	{ "jitdump", cmd_jitdump, "say what a JIT runtime's file says, and what is wrong with it" },
 	{ "doctor", cmd_doctor, "say what this machine allows, and the remedy where it doesn't" },
 };
 

@@ -8,15 +8,21 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "output/output_file.h"
 #include "proc/dso.h"
+#include "proc/jit_files.h"
+#include "proc/jit_message.h"
 #include "proc/ksyms.h"
 #include "proc/process.h"
+#include "profile/jit_wait.h"
 #include "profile/ledger.h"
 
 #define OUTPUTS_MAX 1024
+/* The files of JIT runtimes are not looked at more often. */
+#define JIT_POLL_NS (NSEC_PER_SEC / 20)
 
 #define VSYSCALL_START 0xffffffffff600000ull /* arch/x86/include/uapi/asm/vsyscall.h */
 #define VSYSCALL_SIZE  0x1000
@@ -46,6 +52,9 @@ struct session {
 	struct dso_table dsos;
 	struct process_table procs;
 	struct ksyms ksyms;
+	struct jit_files *jit;
+	struct jit_wait jit_wait;
+	uint64_t jit_poll_at;
 	struct ledger ledger;
 	VEC(struct output) outputs;
 	struct frame_cache_entry cache[1 << FRAME_CACHE_BITS];
@@ -65,7 +74,16 @@ struct session *session__new(const struct session_opts *opts)
 		free(s);
 		return NULL;
 	}
+	s->jit = jit_files__new(&s->dsos, opts->srcline);
+	if (!s->jit) {
+		dso_table__done(&s->dsos);
+		profile__free(s->profile);
+		free(s);
+		return NULL;
+	}
+	jit_wait__init(&s->jit_wait, s->profile, s->jit, opts->srcline);
 	process_table__init(&s->procs, &s->dsos);
+	s->procs.jit = s->jit;
 	ksyms__init(&s->ksyms, s->profile->strings);
 	return s;
 }
@@ -82,6 +100,8 @@ void session__free(struct session *s)
 	vec_done(&s->outputs);
 	ksyms__done(&s->ksyms);
 	process_table__done(&s->procs);
+	jit_wait__done(&s->jit_wait);
+	jit_files__free(s->jit);
 	dso_table__done(&s->dsos);
 	profile__free(s->profile);
 	free(s);
@@ -182,6 +202,30 @@ uint64_t session__task_losses(const struct session *s)
 	return s->procs.losses;
 }
 
+static void poll_jit(struct session *s, bool last)
+{
+	uint64_t now = clock__now();
+	struct jit_message m;
+	struct buf text;
+
+	if (now < s->jit_poll_at && !last)
+		return;
+	s->jit_poll_at = now + JIT_POLL_NS;
+	if (last)
+		jit_files__poll_last(s->jit);
+	else
+		jit_files__poll(s->jit, now);
+	jit_wait__settle(&s->jit_wait);
+	while (jit_files__message(s->jit, &m)) {
+		buf__init(&text, 16384);
+		jit_message__format(&m, &text);
+		if (text.data)
+			log__print(jit_message__is_warning(&m) ? LOG_WARN : LOG_DEBUG, "%s",
+				   text.data);
+		buf__done(&text);
+	}
+}
+
 static struct frame frame_of_kernel(struct session *s, uint64_t addr)
 {
 	const struct ksym *sym = ksyms__lookup(&s->ksyms, addr);
@@ -239,20 +283,55 @@ static uint64_t call_site(const uint64_t *ips, uint32_t i)
 	return i && ips[i] ? ips[i] - 1 : ips[i];
 }
 
-static int user_frames(struct session *s, const struct rec_sample *r, uint32_t *frames)
+/* Nothing can be known of what was mapped at the sample's time. */
+static int unknown_frames(struct session *s, const struct rec_sample *r, bool lost,
+			  uint32_t *frames)
 {
-	struct process *p = process_table__find(&s->procs, r->pid, r->start_ticks);
-	const uint64_t *ips = (const uint64_t *)r->ips + r->nr_kernel;
+	struct frame f = { .kind = FRAME_UNKNOWN,
+			   .reason = lost ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
 	int err = 0;
 
+	for (uint32_t i = 0; i < r->nr_user && !err; i++)
+		err = profile__frame(s->profile, &f, &frames[i]);
+	return err;
+}
+
+/* What may be JIT code is looked up when it can be: maybe later. */
+static int jit_frame(struct session *s, const struct process *p, uint64_t addr,
+		     struct jit_frame *ret)
+{
+	const struct mapping *m = process__lookup(p, addr);
+
+	*ret = (struct jit_frame){ .addr = addr };
+	if (!m && addr < VSYSCALL_START) {
+		ret->native = JIT_FRAME_NO_MAPPING;
+		return 0;
+	}
+	if (m && m->kind == MAPPING_ANON) {
+		ret->native = JIT_FRAME_ANON;
+		return 0;
+	}
+	ret->since = m ? m->since : 0;
+	return cached_frame(s, p, addr, &ret->native);
+}
+
+/* frames: the kernel's so far, with room for the user's. */
+static int add_sample(struct session *s, const struct rec_sample *r, const struct stack *key,
+		      uint32_t *frames)
+{
+	const uint64_t *ips = (const uint64_t *)r->ips + r->nr_kernel;
+	struct jit_frame jit[REC_STACK_MAX];
+	struct process *p = NULL;
+	int err = 0;
+
+	if (!r->nr_user)
+		return profile__add(s->profile, key, frames);
+	p = process_table__find(&s->procs, r->pid, r->start_ticks);
 	if (!p || process_table__is_stale(&s->procs, p, r->hdr.time)) {
 		bool lost = p || process_table__may_be_lost(&s->procs, r->start_ticks);
-		struct frame f = { .kind = FRAME_UNKNOWN,
-				   .reason = lost ? UNKNOWN_LOST : UNKNOWN_NO_PROCESS };
 
-		for (uint32_t i = 0; i < r->nr_user && !err; i++)
-			err = profile__frame(s->profile, &f, &frames[i]);
-		return err;
+		err = unknown_frames(s, r, lost, frames + r->nr_kernel);
+		return err ? err : profile__add(s->profile, key, frames);
 	}
 	/*
 	 * The leaf is where the CPU was, so something executable must be there. Callers may be
@@ -261,8 +340,13 @@ static int user_frames(struct session *s, const struct rec_sample *r, uint32_t *
 	if (ips[0] < VSYSCALL_START && !process__lookup(p, ips[0]))
 		process_table__reread(&s->procs, p);
 	for (uint32_t i = 0; i < r->nr_user && !err; i++)
-		err = cached_frame(s, p, call_site(ips, i), &frames[i]);
-	return err;
+		err = p->jit ? jit_frame(s, p, call_site(ips, i), &jit[i])
+			     : cached_frame(s, p, call_site(ips, i), &frames[r->nr_kernel + i]);
+	if (err)
+		return err;
+	if (p->jit)
+		return jit_wait__add(&s->jit_wait, p->jit, r->hdr.time, key, frames, jit);
+	return profile__add(s->profile, key, frames);
 }
 
 static bool is_sane(const struct rec_sample *r)
@@ -295,10 +379,8 @@ static void on_sample(struct session *s, const struct rec_sample *r)
 		key.flags |= STACK_USER_TRUNCATED;
 	for (uint32_t i = 0; i < r->nr_kernel && !err; i++)
 		err = cached_frame(s, NULL, call_site((const uint64_t *)r->ips, i), &frames[i]);
-	if (!err && r->nr_user)
-		err = user_frames(s, r, frames + r->nr_kernel);
 	if (!err)
-		err = profile__add(s->profile, &key, frames);
+		err = add_sample(s, r, &key, frames);
 	if (err)
 		s->ledger.count[LEDGER_no_memory]++;
 }
@@ -328,9 +410,16 @@ static void foresee_record(void *ctx, const struct rec_hdr *rec)
 	process_table__foresee(&s->procs, rec);
 }
 
+static void on_round(void *ctx)
+{
+	poll_jit(ctx, false);
+}
+
 struct source_sink session__sink(struct session *s)
 {
-	return (struct source_sink){ .record = on_record, .foresee = foresee_record, .ctx = s };
+	return (struct source_sink){
+		.record = on_record, .foresee = foresee_record, .round = on_round, .ctx = s
+	};
 }
 
 static int write_output(struct output *o, const struct output_input *in)
@@ -401,6 +490,12 @@ static void say_stats(const struct session *s)
 		pr_warn("stacks can't be put aside in a file (%s): all are held in memory; a "
 			"directory with room can be set by TMPDIR",
 			strerror(-s->profile->spill_error));
+	pr_debug("%" PRIu64 " jitdumps and %" PRIu64 " perf maps were read, %" PRIu64
+		 " bytes: %" PRIu64 " functions, of which %zu are kept in %zu bytes; %" PRIu64
+		 " samples waited, %" PRIu64 " addresses got no frame of their own",
+		 s->jit->stats.dumps, s->jit->stats.maps, s->jit->stats.bytes,
+		 jit_pool__stats(s->jit->pool)->loads, jit_pool__funcs(s->jit->pool),
+		 jit_pool__bytes(s->jit->pool), s->jit_wait.waited, s->jit_wait.unkept);
 	pr_debug("/proc/PID/maps was read again %" PRIu64 " times", st->rereads);
 	if (st->maps_dropped || st->procs_dropped)
 		pr_warn("%" PRIu64 " mappings and %" PRIu64 " processes found no room: their "
@@ -410,6 +505,7 @@ static void say_stats(const struct session *s)
 
 static void fill_ledger(struct session *s, const struct source_counts *counts)
 {
+	const struct jit_pool_stats *jit = jit_pool__stats(s->jit->pool);
 	struct ledger *l = &s->ledger;
 
 #define STAT(name, kind, help) l->count[LEDGER_##name] = counts->name;
@@ -417,6 +513,10 @@ static void fill_ledger(struct session *s, const struct source_counts *counts)
 #undef STAT
 	l->count[LEDGER_maps_dropped] = s->procs.stats.maps_dropped + s->procs.stats.procs_dropped;
 	l->count[LEDGER_procs_evicted] = s->procs.stats.procs_evicted;
+	l->count[LEDGER_jit_refused] = s->jit->stats.refused + s->jit->stats.spaces_dropped;
+	l->count[LEDGER_jit_spoilt] = s->jit->stats.spoilt;
+	l->count[LEDGER_jit_forgotten] = jit->evicted + jit->dropped;
+	l->count[LEDGER_no_memory] += s->jit_wait.lost;
 	l->aggregated = s->profile->samples;
 	if (!ledger__close(l))
 		pr_err("more samples came in than fired: please report this");
@@ -432,6 +532,7 @@ int session__finish(struct session *s, const struct source_counts *counts, const
 	bool needs_names = false;
 	int err = 0;
 
+	poll_jit(s, true);
 	fill_ledger(s, counts);
 	s->opts.output.event_name = event_name;
 	s->opts.output.time_based = time_based;

@@ -18,6 +18,7 @@ struct session_opts {
 	struct profile_opts profile;
 	struct resolve_opts resolve;
 	struct output_opts output;
+	bool srcline; /* JIT code with its source lines, where they are known */
 };
 
 struct session;

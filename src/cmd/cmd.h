@@ -12,6 +12,7 @@ enum {
 /* argv[0] is the command's name. */
 int cmd_record(int argc, char **argv);
 int cmd_resolve(int argc, char **argv);
+int cmd_jitdump(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@ enum {
 	OPT_INCLUDE_IDLE,
 	OPT_NO_DEMANGLE,
 	OPT_ANNOTATE,
+	OPT_SRCLINE,
 	OPT_BY_PID,
 	OPT_BY_TID,
 	OPT_RING_SIZE,
@@ -48,6 +49,7 @@ static const struct option long_options[] = {
 	{ "include-idle", no_argument, NULL, OPT_INCLUDE_IDLE },
 	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
 	{ "annotate", no_argument, NULL, OPT_ANNOTATE },
+	{ "srcline", no_argument, NULL, OPT_SRCLINE },
 	{ "pid", no_argument, NULL, OPT_BY_PID },
 	{ "tid", no_argument, NULL, OPT_BY_TID },
 	{ "ring-size", required_argument, NULL, OPT_RING_SIZE },
@@ -92,7 +94,8 @@ static const char help[] =
 	"OUTPUT\n"
 	"      --binary ELF     the file that an fdata profile is of\n"
 	"      --no-demangle    C++ and Rust names as they are in the file\n"
-	"      --annotate       mark frames of the kernel by _[k]\n"
+	"      --annotate       mark frames of the kernel by _[k], JIT code by _[j]\n"
+	"      --srcline        JIT code with its source line, where its runtime tells it\n"
 	"      --pid, --tid     keep processes or threads apart: comm-PID[/TID]\n"
 	"  -q, --quiet          only errors and the ledger\n"
 	"  -v, --verbose        more\n"
@@ -262,6 +265,9 @@ static bool take_option(struct parse *p, int c, const char *arg)
 		return true;
 	case OPT_ANNOTATE:
 		o->session.output.annotate = true;
+		return true;
+	case OPT_SRCLINE:
+		o->session.srcline = true;
 		return true;
 	case OPT_BY_PID:
 		o->session.profile.by_pid = o->session.output.by_pid = true;

@@ -9,13 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/strtab.h"
 #include "cmd/cmd.h"
 #include "object/elf_file.h"
 #include "object/symtab.h"
 #include "proc/dso.h"
+#include "proc/jit_files.h"
+#include "proc/jit_message.h"
 #include "proc/process.h"
 #include "profile/demangle.h"
 #include "profile/explain.h"
@@ -35,7 +39,8 @@ static const char help[] =
 	"Offsets and addresses are hexadecimal, with or without 0x; - reads them from standard\n"
 	"input, one a line. Each gives a line:\n"
 	"  OFF vaddr=0x... NAME+0x...     or     OFF unresolved: REASON\n"
-	"With -p the line goes on with the mapping, the offset and the file.\n"
+	"With -p the line goes on with the mapping, the offset and the file. JIT code is named by\n"
+	"what its runtime has written of it, as it is now: ADDR NAME+0x... mapping=... jit\n"
 	"\n"
 	"  -p PID           addresses of this process, as it is now\n"
 	"  -v, --verbose    each step: the segment and the symbol with their numbers\n"
@@ -53,6 +58,7 @@ struct resolver {
 	struct dso_table dsos;
 	struct process_table procs;
 	struct process *process;
+	struct jit_files *jit;
 	/* the file whose symbols are at hand */
 	uint32_t dso;
 	struct elf_file *elf;
@@ -133,6 +139,52 @@ static enum name_reason use_dso(struct resolver *r, uint32_t index)
 	return d->fd >= 0 ? NAME_NOT_ELF : NAME_NO_FILE;
 }
 
+/* A runtime's name may hold anything. */
+static void put_name(const char *name)
+{
+	for (; *name; name++)
+		putchar((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name);
+}
+
+/* Does what its runtime says of its JIT code hold for the address? Then prints it. */
+static bool resolve_jit(struct resolver *r, const char *text, uint64_t addr,
+			const struct mapping *m)
+{
+	struct jit_space *space = r->process->jit;
+	struct jit_hit hit;
+
+	if (!space || !jit_space__lookup(space, clock__now(), addr, m ? m->since : 0, &hit))
+		return false;
+	printf("%s ", text);
+	put_name(hit.name[0] ? hit.name : "[jit]");
+	printf("+0x%" PRIx64, addr - hit.start);
+	if (hit.file) {
+		printf(" line=");
+		put_name(hit.file);
+		printf(":%" PRIu32, hit.line);
+	}
+	if (m)
+		printf(" mapping=0x%" PRIx64 "-0x%" PRIx64, m->start, m->end);
+	puts(" jit");
+	return true;
+}
+
+static enum name_reason why_anon(const struct resolver *r)
+{
+	if (!r->process->jit)
+		return NAME_ANON;
+	switch (jit_space__why(r->process->jit, clock__now())) {
+	case JIT_WHY_NO_MARKER:
+		return NAME_JIT_NO_MARKER;
+	case JIT_WHY_REFUSED:
+		return NAME_JIT_REFUSED;
+	case JIT_WHY_NO_ENTRY:
+		return NAME_JIT_NO_ENTRY;
+	default:
+		return NAME_ANON;
+	}
+}
+
 static void resolve_addr(struct resolver *r, const char *text, uint64_t addr)
 {
 	const struct mapping *m = process__lookup(r->process, addr);
@@ -140,8 +192,10 @@ static void resolve_addr(struct resolver *r, const char *text, uint64_t addr)
 	const struct dso *d;
 	uint64_t off;
 
+	if (resolve_jit(r, text, addr, m))
+		return;
 	if (m && m->kind == MAPPING_ANON)
-		ex.reason = NAME_ANON;
+		ex.reason = why_anon(r);
 	if (!m || m->kind == MAPPING_ANON) {
 		print_result(r, text, &ex);
 		if (m)
@@ -220,6 +274,21 @@ static int open_elf(struct resolver *r, const char *path)
 	return 0;
 }
 
+static void read_jit(struct resolver *r)
+{
+	struct jit_message m;
+	struct buf text;
+
+	jit_files__poll_last(r->jit);
+	while (jit_files__message(r->jit, &m)) {
+		buf__init(&text, 16384);
+		jit_message__format(&m, &text);
+		if (text.data && jit_message__is_warning(&m))
+			pr_warn("%s", text.data);
+		buf__done(&text);
+	}
+}
+
 static int open_process(struct resolver *r)
 {
 	int err;
@@ -231,10 +300,16 @@ static int open_process(struct resolver *r)
 	if (err)
 		return err;
 	process_table__init(&r->procs, &r->dsos);
+	r->jit = jit_files__new(&r->dsos, true);
+	if (!r->jit)
+		return -ENOMEM;
+	r->procs.jit = r->jit;
 	r->process = process_table__read(&r->procs, r->pid);
 	if (!r->process)
 		pr_err("-p %d: no such process, or its mappings can't be read (as root they can)",
 		       r->pid);
+	else
+		read_jit(r);
 	return r->process ? 0 : -ESRCH;
 }
 
@@ -244,6 +319,7 @@ static void close_all(struct resolver *r)
 	elf_file__close(r->elf);
 	if (r->strings) {
 		process_table__done(&r->procs);
+		jit_files__free(r->jit);
 		dso_table__done(&r->dsos);
 		strtab__free(r->strings);
 	}

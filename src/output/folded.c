@@ -13,7 +13,8 @@
  *	[ at the start of a symbol, or of an ending such as _[k] under --annotate	\x5b
  *
  * What stands in plain brackets is therefore never a symbol: [libfoo.so] a file without a symbol
- * there, [unknown] no mapping, [anon], [vsyscall], [kernel], [truncated] a stack that was cut.
+ * there, [unknown] no mapping, [anon], [vsyscall], [kernel], [truncated] a stack that was cut,
+ * [jit: ...] JIT code without a name, and why.
  */
 #include "output/output.h"
 
@@ -26,6 +27,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "profile/resolve.h"
@@ -33,34 +35,12 @@
 #define TEXT_MAX  (64ull << 30)
 #define LINES_MAX (64u << 20)
 
-/* The length of the UTF-8 sequence at s (RFC 3629), or 0 where there is none. */
-static size_t utf8_len(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80	 ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
-
-	if (n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates and what lies over U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static void escape(struct buf *out, const char *name, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)name;
 
 	while (len) {
-		size_t n = utf8_len(s, len);
+		size_t n = utf8__len(s, len);
 
 		if (*s == '\\')
 			buf__puts(out, "\\\\");
@@ -122,6 +102,18 @@ static void put_frame(struct buf *out, const struct name *n, bool annotate)
 	case NAME_LOST:
 		buf__puts(out, "[mmap lost]");
 		break;
+	case NAME_JIT_NO_MARKER:
+		buf__puts(out, "[jit: no marker]");
+		break;
+	case NAME_JIT_REFUSED:
+		buf__puts(out, "[jit: refused]");
+		break;
+	case NAME_JIT_NO_ENTRY:
+		buf__puts(out, "[jit: no entry]");
+		break;
+	case NAME_JIT_NAMELESS:
+		buf__puts(out, "[jit]");
+		break;
 	default:
 		if (n->module)
 			put_module(out, n->module);
@@ -129,8 +121,8 @@ static void put_frame(struct buf *out, const struct name *n, bool annotate)
 			buf__puts(out, "[unknown]");
 		break;
 	}
-	if (annotate && n->kernel)
-		buf__puts(out, "_[k]");
+	if (annotate && (n->kernel || n->jit))
+		buf__puts(out, n->kernel ? "_[k]" : "_[j]");
 }
 
 /* Each distinct frame's text, made once. */

@@ -264,6 +264,14 @@ void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighti
 		try_open(t, d, s);
 }
 
+/* A JIT runtime maps a page of the file that it writes, so that it can be found. */
+static bool is_jit_marker(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base && !strncmp(base, "/jit-", 5);
+}
+
 int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index)
 {
 	uint64_t hash = hash_combine(hash_u64(s->id.ino), (uint64_t)s->id.maj << 32 | s->id.min);
@@ -288,6 +296,7 @@ int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *
 	err = strtab__intern(t->strings, s->path, s->path_len, &d.path);
 	if (err)
 		return err;
+	d.jit_marker = is_jit_marker(d.path);
 	err = vec_reserve(&t->dsos, t->dsos.len + 1);
 	if (err)
 		return err;

@@ -47,6 +47,7 @@ struct dso {
 	int open_error;				  /* negative errno, when fd is -1 */
 	uint8_t tries;				  /* openings tried */
 	bool hit;				  /* a sample was in it */
+	bool jit_marker;			  /* called like a jitdump (proc/jit_files.h) */
 	const char *path;			  /* interned; as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
 	uint32_t nr_mapped;

@@ -158,3 +158,11 @@ int mappings__copy_range(struct process *to, const struct process *from, uint64_
 	}
 	return err;
 }
+
+bool mappings__share(const struct process *a, const struct process *b)
+{
+	vec_for_each(&a->maps, m)
+		if (mappings__has(b, m))
+			return true;
+	return false;
+}

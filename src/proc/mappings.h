@@ -13,6 +13,8 @@ void mappings__clip(struct mapping *m, uint64_t start, uint64_t end);
 const struct mapping *process__next(const struct process *p, uint64_t addr);
 /* Is exactly this mapping there? */
 bool mappings__has(const struct process *p, const struct mapping *m);
+/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
+bool mappings__share(const struct process *a, const struct process *b);
 /* Where exactly this mapping is: takes over its time. */
 void mappings__renew(struct process *p, const struct mapping *m);
 /* Forgets those that are older than since (ns) and lie nowhere over a mapping of `now`. */

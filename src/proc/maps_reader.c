@@ -82,3 +82,34 @@ int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into
 	buf__done(&text);
 	return err;
 }
+
+void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,
+				const struct mapping *anon, uint64_t *dropped)
+{
+	struct process was = { 0 };
+	uint64_t at = anon->start;
+	const struct mapping *m;
+	uint32_t tid = 0;
+
+	vec_init(&was.maps, PROCESS_MAPS_MAX);
+	if (mappings__copy_range(&was, p, anon->start, anon->end) || mappings__cover(p, anon)) {
+		(*dropped)++;
+		vec_done(&was.maps);
+		return;
+	}
+	for (; (m = process__next(&was, at)) && m->start < anon->end; at = m->end) {
+		struct mapping part = *m;
+
+		if (part.kind != MAPPING_FILE)
+			continue;
+		mappings__clip(&part, anon->start, anon->end);
+		tid = tid ? tid : proc_task__with_memory(p->pid);
+		if (!part.moved && !moved_text__is(dsos, part.dso, part.pgoff, tid, part.start,
+						   part.end - part.start))
+			continue;
+		part.moved = true;
+		if (mappings__cover(p, &part))
+			(*dropped)++;
+	}
+	vec_done(&was.maps);
+}

@@ -19,4 +19,11 @@ int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s,
 int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into,
 		      uint64_t *dropped);
 
+/*
+ * Anonymous memory over file mappings: the parts that hold the files' text are still theirs. That a
+ * library was unmapped here before, and this is something else, is told by the bytes.
+ */
+void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,
+				const struct mapping *anon, uint64_t *dropped);
+
 #endif

@@ -13,8 +13,7 @@
 #include "object/proc_stat.h"
 #include "proc/mappings.h"
 #include "proc/maps_reader.h"
-#include "proc/moved_text.h"
-#include "proc/proc_task.h"
+#include "proc/process_jit.h"
 
 #define NSEC_PER_TICK (NSEC_PER_SEC / 100) /* of /proc/PID/stat, on every architecture here */
 /* Readings of /proc/PID/maps for uncovered addresses: all processes a second; one process. */
@@ -46,6 +45,9 @@ void process_table__init(struct process_table *t, struct dso_table *dsos)
 
 static void process__free(struct process *p)
 {
+	if (!p)
+		return;
+	process_jit__ended(p);
 	vec_done(&p->maps);
 	free(p);
 }
@@ -88,17 +90,25 @@ static struct process *known(const struct process_table *t, uint32_t pid)
 	return i == HASHMAP_NONE ? NULL : t->procs.data[i];
 }
 
-static void drop(struct process_table *t, uint32_t pid)
+/* Takes it out of the table, for the caller to free. NULL: it isn't there. */
+static struct process *take_out(struct process_table *t, uint32_t pid)
 {
 	uint32_t i = place_of(t, pid);
+	struct process *p;
 
 	if (i == HASHMAP_NONE)
-		return;
+		return NULL;
 	hashmap__remove(&t->by_pid, hash_u64(pid), i);
-	process__free(t->procs.data[i]);
+	p = t->procs.data[i];
 	t->procs.data[i] = NULL;
 	/* The place is reserved: there are never more free places than places. */
 	vec_push(&t->free_places, i);
+	return p;
+}
+
+static void drop(struct process_table *t, uint32_t pid)
+{
+	process__free(take_out(t, pid));
 }
 
 /*
@@ -172,21 +182,24 @@ static uint64_t read_start_ticks(uint32_t pid)
 struct process *process_table__read(struct process_table *t, uint32_t pid)
 {
 	uint64_t as_of = clock__now(), start = read_start_ticks(pid);
-	struct process *p;
+	struct process *p, *was;
 
 	if (!start)
 		return NULL;
-	drop(t, pid);
+	was = take_out(t, pid);
 	p = add(t, pid);
-	if (!p)
-		return NULL;
-	p->as_of = as_of;
-	p->losses = t->losses;
-	p->start_ticks = start;
-	if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
-		drop(t, pid);
-		return NULL;
+	if (p) {
+		p->as_of = as_of;
+		p->losses = t->losses;
+		p->start_ticks = start;
+		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
+			drop(t, pid);
+			p = NULL;
+		} else {
+			process_jit__read(t, p, was);
+		}
 	}
+	process__free(was);
 	return p;
 }
 
@@ -267,49 +280,6 @@ static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 }
 
 /*
- * Anonymous memory over file mappings: the parts that hold the files' text are still theirs. That a
- * library was unmapped here before, and this is something else, is told by the bytes.
- */
-static void cover_by_anon(struct process_table *t, struct process *p, const struct mapping *anon)
-{
-	struct process was = { 0 };
-	uint64_t at = anon->start;
-	const struct mapping *m;
-	uint32_t tid = 0;
-
-	vec_init(&was.maps, PROCESS_MAPS_MAX);
-	if (mappings__copy_range(&was, p, anon->start, anon->end) || mappings__cover(p, anon)) {
-		t->stats.maps_dropped++;
-		vec_done(&was.maps);
-		return;
-	}
-	for (; (m = process__next(&was, at)) && m->start < anon->end; at = m->end) {
-		struct mapping part = *m;
-
-		if (part.kind != MAPPING_FILE)
-			continue;
-		mappings__clip(&part, anon->start, anon->end);
-		tid = tid ? tid : proc_task__with_memory(p->pid);
-		if (!part.moved && !moved_text__is(t->dsos, part.dso, part.pgoff, tid, part.start,
-						   part.end - part.start))
-			continue;
-		part.moved = true;
-		if (mappings__cover(p, &part))
-			t->stats.maps_dropped++;
-	}
-	vec_done(&was.maps);
-}
-
-/* Do the two share a mapping? Two images of one process don't, unless both were placed alike. */
-static bool share_mapping(const struct process *a, const struct process *b)
-{
-	vec_for_each(&a->maps, m)
-		if (mappings__has(b, m))
-			return true;
-	return false;
-}
-
-/*
  * Nothing tells of munmap(). Who maps at ever new places would fill the table: every time that
  * there are twice as many as were left the last time, those are forgotten that aren't in /proc any
  * more, but for the ones that may have been there at the time of a sample that is still to come.
@@ -320,7 +290,7 @@ static void prune(struct process_table *t, struct process *p, uint64_t time)
 
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
 	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
-	    share_mapping(p, &now)) {
+	    mappings__share(p, &now)) {
 		mappings__keep(p, &now, time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0);
 		p->version = t->next_version++;
 	}
@@ -336,10 +306,11 @@ static void add_mapping(struct process_table *t, struct process *p, const struct
 		return;
 	}
 	if (m->kind == MAPPING_ANON)
-		cover_by_anon(t, p, m);
+		maps_reader__cover_by_anon(t->dsos, p, m, &t->stats.maps_dropped);
 	else if (mappings__cover(p, m))
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
+	process_jit__mapped(t, p, m);
 	if (p->maps.len >= p->prune_at)
 		prune(t, p, m->since);
 }
@@ -375,8 +346,9 @@ void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
 	struct mapping m;
 
 	/* A file that can't be kept is counted when the record's turn comes. */
-	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s))
-		maps_reader__classify(t->dsos, &s, &m);
+	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s) &&
+	    !maps_reader__classify(t->dsos, &s, &m))
+		process_jit__foresee(t, known(t, s.pid), s.pid, &m);
 }
 
 static void on_exec(struct process_table *t, const struct rec_comm *r)
@@ -389,6 +361,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 	if (!p)
 		return;
 	shared_vm__left(&t->shared, r->pid);
+	process_jit__ended(p);
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
@@ -419,6 +392,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 		shared_vm__began(&t->shared, r->ppid, r->pid);
 	p->losses = r->hdr.time < parent->sure_from ? STALE : parent->losses;
 	p->prune_at = parent->prune_at;
+	process_jit__forked(t, p, parent, r->hdr.time);
 	if (mappings__copy(p, parent))
 		t->stats.maps_dropped += parent->maps.len;
 	else
@@ -562,12 +536,13 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	 */
 	if (read_start_ticks(p->pid) == p->start_ticks &&
 	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
-	    (!p->maps.len || share_mapping(p, &now))) {
+	    (!p->maps.len || mappings__share(p, &now))) {
 		vec_for_each(&now.maps, m) {
 			if (mappings__has(p, m))
 				continue;
 			if (mappings__cover(p, m))
 				t->stats.maps_dropped++;
+			process_jit__mapped(t, p, m);
 			changed = true;
 		}
 	}

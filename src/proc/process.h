@@ -40,6 +40,9 @@ struct mapping {
 	bool moved; /* MAPPING_FILE: the file's text, in anonymous memory (proc/moved_text.h) */
 };
 
+struct jit_files;
+struct jit_space;
+
 struct process {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: not known yet */
@@ -56,6 +59,7 @@ struct process {
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */
+	struct jit_space *jit;	  /* its JIT code (proc/jit_files.h); NULL: none */
 	bool used;		  /* sampled since the eviction's hand came by */
 };
 
@@ -78,6 +82,7 @@ struct process_table {
 	VEC(uint32_t) exited; /* pids to look at when they may be gone */
 	struct hashmap by_pid;
 	struct dso_table *dsos; /* borrowed */
+	struct jit_files *jit;	/* borrowed; NULL: JIT code isn't looked for */
 	struct shared_vm shared;
 	size_t max_procs; /* PROCESSES_MAX, but for tests */
 	size_t hand;	  /* of the eviction, an index into procs */

@@ -19,6 +19,10 @@ enum name_reason {
 	NAME_ANON,
 	NAME_VSYSCALL,
 	NAME_LOST,
+	NAME_JIT_NO_MARKER,
+	NAME_JIT_REFUSED,
+	NAME_JIT_NO_ENTRY,
+	NAME_JIT_NAMELESS,
 	NAME_NO_FILE,	 /* the DSO could not be opened */
 	NAME_NOT_ELF,	 /* it is no ELF file that we can read */
 	NAME_NO_SEGMENT, /* no executable segment holds the offset */

@@ -59,13 +59,19 @@ static bool same_frame(const void *ctx, uint32_t i)
 	const struct frame *a = &probe->p->frames.data[i], *b = probe->f;
 
 	return a->off == b->off && a->kind == b->kind && a->reason == b->reason &&
-	       a->dso == b->dso && a->name == b->name && a->named_kernel == b->named_kernel;
+	       a->dso == b->dso && a->name == b->name && a->named_kernel == b->named_kernel &&
+	       a->named_jit == b->named_jit;
+}
+
+static uint64_t hash_of_frame(const struct frame *f)
+{
+	return hash_combine(hash_u64(f->off ^ (uintptr_t)f->name),
+			    (uint64_t)f->dso << 16 | f->kind << 8 | f->reason);
 }
 
 int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret)
 {
-	uint64_t hash = hash_combine(hash_u64(f->off ^ (uintptr_t)f->name),
-				     (uint64_t)f->dso << 16 | f->kind << 8 | f->reason);
+	uint64_t hash = hash_of_frame(f);
 	struct frame_probe probe = { .p = p, .f = f };
 	uint32_t i = hashmap__find(&p->frame_index, hash, same_frame, &probe);
 	int err;
@@ -81,6 +87,17 @@ int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret)
 		return err;
 	*ret = p->frames.len;
 	return vec_push(&p->frames, *f);
+}
+
+void profile__set_frame(struct profile *p, uint32_t i, const struct frame *f)
+{
+	struct frame_probe probe = { .p = p, .f = f };
+
+	hashmap__remove(&p->frame_index, hash_of_frame(&p->frames.data[i]), i);
+	p->frames.data[i] = *f;
+	/* Two frames may be equal then. Only the one in the index gets further stacks. */
+	if (hashmap__find(&p->frame_index, hash_of_frame(f), same_frame, &probe) == HASHMAP_NONE)
+		hashmap__add(&p->frame_index, hash_of_frame(f), i);
 }
 
 struct stack_probe {

@@ -35,9 +35,14 @@ enum unknown_reason {
 	UNKNOWN_NONE,
 	UNKNOWN_NO_MAPPING, /* nothing covers the address */
 	UNKNOWN_NO_PROCESS, /* nothing is known of the process: gone before /proc was read */
-	UNKNOWN_ANON,	    /* executable anonymous memory */
+	UNKNOWN_ANON,	    /* executable anonymous memory; see off */
 	UNKNOWN_VSYSCALL,
 	UNKNOWN_LOST, /* task records were lost: what was mapped is not known */
+	/* JIT code (proc/jit_files.h) */
+	UNKNOWN_JIT_NO_MARKER, /* its process writes a jitdump without having it mapped */
+	UNKNOWN_JIT_REFUSED,   /* its process's files can't be used */
+	UNKNOWN_JIT_NO_ENTRY,  /* they say nothing of the address */
+	UNKNOWN_JIT_NAMELESS,  /* they do, but give an empty name */
 	UNKNOWN_REASONS,
 };
 
@@ -45,9 +50,15 @@ struct frame {
 	uint8_t kind;	   /* enum frame_kind */
 	uint8_t reason;	   /* enum unknown_reason */
 	bool named_kernel; /* FRAME_NAMED: code of the kernel (a BPF program) */
-	uint32_t dso;	   /* FRAME_NATIVE: index into the session's DSOs (proc/dso.h) */
+	bool named_jit;	   /* FRAME_NAMED: JIT code */
 	/*
-	 * FRAME_NATIVE: offset in the file; FRAME_KERNEL: address. Of the interrupted
+	 * FRAME_NATIVE: index into the session's DSOs (proc/dso.h). UNKNOWN_ANON: the id of the
+	 * JIT space that the address may yet get a name from (profile/jit_wait.h), or 0.
+	 */
+	uint32_t dso;
+	/*
+	 * FRAME_NATIVE: offset in the file; FRAME_KERNEL, and UNKNOWN_ANON with a JIT space:
+	 * address. Of the interrupted
 	 * instruction in a leaf; in a caller, of the last byte of its call instruction (return
 	 * address - 1), so that a call that doesn't return is not credited to what follows it.
 	 */
@@ -99,6 +110,9 @@ void profile__free(struct profile *p);
 
 /* The index of an equal frame, added if new. 0, -E2BIG or -ENOMEM. */
 int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret);
+
+/* Makes a frame another, in all stacks that have it: what it is became known only later. */
+void profile__set_frame(struct profile *p, uint32_t i, const struct frame *f);
 
 /*
  * Counts one more sample. frames: nr_kernel + nr_user indices. comm need not be interned.

@@ -21,6 +21,10 @@ static const uint8_t reason_of_unknown[UNKNOWN_REASONS] = {
 	[UNKNOWN_ANON] = NAME_ANON,
 	[UNKNOWN_VSYSCALL] = NAME_VSYSCALL,
 	[UNKNOWN_LOST] = NAME_LOST,
+	[UNKNOWN_JIT_NO_MARKER] = NAME_JIT_NO_MARKER,
+	[UNKNOWN_JIT_REFUSED] = NAME_JIT_REFUSED,
+	[UNKNOWN_JIT_NO_ENTRY] = NAME_JIT_NO_ENTRY,
+	[UNKNOWN_JIT_NAMELESS] = NAME_JIT_NAMELESS,
 };
 
 void names__free(struct names *n)
@@ -190,6 +194,8 @@ static void name_rest(struct names *n, const struct profile *p, const uint32_t *
 		struct name *name = &n->of_frame[order[k]];
 
 		name->kernel = f->kind == FRAME_NAMED && f->named_kernel;
+		name->jit = (f->kind == FRAME_NAMED && f->named_jit) ||
+			    (f->kind == FRAME_UNKNOWN && f->reason >= UNKNOWN_JIT_NO_MARKER);
 		name->name = f->kind == FRAME_NAMED ? f->name : NULL;
 		name->reason = f->kind == FRAME_NAMED ? NAME_SYMBOL : reason_of_unknown[f->reason];
 	}

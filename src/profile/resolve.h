@@ -18,6 +18,7 @@ struct name {
 	const char *module; /* path of the DSO, the kernel module, "kernel"; NULL: none */
 	uint8_t reason;	    /* enum name_reason */
 	bool kernel;
+	bool jit; /* JIT code */
 };
 
 /* A DSO with offsets that no executable segment holds, or more than one. */

@@ -140,6 +140,8 @@ static int drain(struct live *l, const struct source_sink *sink, bool last, size
 	if (reader__blocked(&l->reader) || tasks__blocked(l->tasks))
 		cutoff = l->cutoff;
 	l->cutoff = cutoff;
+	if (sink->round)
+		sink->round(sink->ctx);
 	if (!err)
 		err = merge__run(&l->merge, last ? UINT64_MAX : cutoff, sink);
 	/* The samples were used in place: only now may the kernel write over them. */

@@ -25,6 +25,11 @@ struct source_sink {
 	 * opening the file of a process that may end any moment. NULL where nothing can't.
 	 */
 	void (*foresee)(void *ctx, const struct rec_hdr *rec);
+	/*
+	 * Before the records of a round are handed out, when all that was written at their times
+	 * can be read: for files that are read while they are written. NULL: there are none.
+	 */
+	void (*round)(void *ctx);
 	void *ctx;
 };
 

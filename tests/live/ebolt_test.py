@@ -104,7 +104,7 @@ def why_not():
     return None
 
 
-def main():
+def main(why_not=why_not):
     reason = why_not()
     if reason:
         print(f"1..0 # SKIP {reason}")
@@ -351,7 +351,8 @@ class Ledger:
     """The ledger line; making one checks that it is the last line and that its identity holds."""
 
     # Named with the causes, but of task records, not of samples.
-    OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted")
+    OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted", "jit_refused",
+               "jit_spoilt", "jit_forgotten")
 
     def __init__(self, stderr):
         lines = stderr.splitlines()

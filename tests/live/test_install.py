@@ -22,7 +22,7 @@ def files_under(d):
 def install_and_uninstall():
     d = tempdir()
     make("install", "DESTDIR=" + d, "PREFIX=/opt/e")
-    pages = ["ebolt-doctor.1", "ebolt-record.1", "ebolt-resolve.1", "ebolt.1"]
+    pages = ["ebolt-doctor.1", "ebolt-jitdump.1", "ebolt-record.1", "ebolt-resolve.1", "ebolt.1"]
     equal(files_under(d), ["opt/e/bin/ebolt"] + ["opt/e/share/man/man1/" + p for p in pages],
           "files installed")
     # Alone in a directory, it samples: the BPF objects are inside.

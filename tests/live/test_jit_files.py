@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+The files of JIT runtimes, with fakejit: it tells what CPU time it spent in which of its functions,
+and does what a runtime does at times, or must not do.
+"""
+
+from jit_test import *
+
+
+def fakejit(mode, seconds=1, args=(), d=None):
+    """Runs it under ebolt: ({name: samples}, nameless, {name: ns} of fakejit, recording)."""
+    d = d or tempdir()
+    argv = [workload("fakejit"), mode, str(seconds), d]
+    load = Runtime(argv)
+    recording = Recording("-p", load.pid, "-F", HZ, "--annotate", *args, "-o", d + "/a.folded")
+    load.open()
+    equal(load.wait(120), 0, f"exit status of {argv}: {load.err}")
+    recording.ledger = recording.finish()
+    note(recording.ledger.line)
+    named, nameless = jit_leaves(folded(d + "/a.folded", recording.ledger))
+    times = {}
+    for line in load.out.splitlines():
+        name, ns = line.split("=")
+        times[name] = times.get(name, 0) + int(ns)
+    return named, nameless, times, recording
+
+
+def check_times(named, times, names=None):
+    """Each function has its share of the samples, but for some at the phases' borders."""
+    names = names or {x: x.encode() for x in times}
+    n, ns = sum(named.values()), sum(times.values())
+    check(n > 100, f"few samples: {named}")
+    for key, name in names.items():
+        share = times[key] / ns
+        off = abs(named.get(name, 0) - share * n)
+        text = f"{name}: {named.get(name, 0)} of {n}, expected {share * n:.0f}"
+        note(text)
+        check(off <= 4 * binomial_sd(n, share) + 3 * len(times), text)
+    equal({k: v for k, v in named.items() if k not in names.values()}, {}, "other names")
+
+
+def exact(mode, args=()):
+    named, nameless, times, recording = fakejit(mode, args=args)
+    equal(nameless, 0, "samples without a name")
+    check("warning" not in recording.err, recording.err)
+    check_times(named, times)
+
+
+@case
+def what_is_loaded_has_its_time():
+    exact("plain")
+
+
+@case
+def an_address_has_the_name_that_it_had_at_the_time():
+    exact("again")
+
+
+@case
+def a_dump_that_is_unlinked_at_once():
+    exact("unlinked")
+
+
+@case
+def what_is_only_written_at_the_end():
+    exact("late")
+
+
+@case
+def what_moves_keeps_its_name():
+    exact("moved")
+
+
+@case
+def a_dump_that_shrinks_keeps_what_was_read():
+    exact("shrunk")
+
+
+@case
+def a_child_has_the_code_that_its_parent_had():
+    exact("forked")
+
+
+@case
+def a_map_that_grows():
+    exact("map")
+
+
+@case
+def a_map_that_is_written_at_the_end():
+    exact("map-at-exit")
+
+
+@case
+def a_map_written_at_the_end_by_a_process_that_is_long_gone():
+    d = tempdir()
+    holder = Runtime(["/bin/sh", "-c", f"{workload('fakejit')} map-at-exit 1 {d}; sleep 4; exit 0"])
+    recording = Recording("-p", holder.pid, "-F", HZ, "--annotate", "-o", d + "/a.folded")
+    holder.open()
+    equal(holder.wait(), 0, "exit status")
+    named, nameless = jit_leaves(folded(d + "/a.folded", recording.finish()))
+    equal(nameless, 0, "samples without a name")
+    check_times(named, {k: int(v) for k, v in (x.split("=") for x in holder.out.splitlines())})
+
+
+@case
+def a_map_names_an_address_again():
+    exact("map-again")
+
+
+@case
+def another_image_has_none_of_the_code():
+    named, nameless, times, _ = fakejit("exec")
+    check_times({**named, b"none": nameless}, times, {"before": b"before", "first": b"none"})
+
+
+@case
+def lines_stand_behind_the_name():
+    named, _, times, _ = fakejit("lines", args=["--srcline"])
+    check_times(named, times, {"first": b"first (dir/file; x.js:17)", "second": b"second"})
+    named, _, times, _ = fakejit("lines")
+    check_times(named, times)
+
+
+@case
+def names_of_the_writer_s_choosing():
+    d = tempdir()
+    named, nameless, times, _ = fakejit("hostile-names", d=d)
+    check_times({**named, b"": nameless}, times,
+                {"odd": b"a;b\nc\x1b[31m\xff\\ 17", "empty": b"", "brackets": b"[kernel]"})
+    check(b"[jit]_[j]" in {s.raw[-1] for s in folded(d + "/a.folded")}, "no [jit]")
+
+
+def reasons(mode, reason, warning=None, cause=None):
+    d = tempdir()
+    named, nameless, times, recording = fakejit(mode, 0.7, d=d)
+    equal(named, {}, "names")
+    raw = {s.raw[-1] for s in folded(d + "/a.folded")} & set(NO_NAME)
+    equal(raw, {reason}, "why there is no name")
+    check(nameless > 50, f"{nameless} samples")
+    warnings = [x for x in recording.err.splitlines() if "warning" in x]
+    if not warning:
+        equal(warnings, [], "warnings")
+        return
+    equal(len(warnings), 1, f"warnings: {warnings}")
+    check(warning in warnings[0], warnings[0])
+    equal(recording.ledger.causes.get(cause), 1, recording.ledger.line)
+
+
+@case
+def why_there_is_no_name():
+    reasons("nothing", b"[anon]")
+    reasons("no-marker", b"[jit: no marker]_[j]")
+    reasons("no-dump", b"[jit: refused]_[j]", "not a jitdump", "jit_refused")
+
+
+@case
+def files_that_are_refused():
+    refused = b"[jit: refused]_[j]"
+    for mode, warning in (("map-link", "a link"), ("map-fifo", "not a regular file"),
+                          ("map-directory", "not a regular file"), ("map-of-another", "owned"),
+                          ("map-old", "older than the process"), ("dump-of-another", "owned")):
+        reasons(mode, refused, warning, "jit_refused")
+
+
+@case
+def a_dump_is_read_up_to_where_it_is_wrong():
+    named, nameless, times, recording = fakejit("spoilt")
+    check_times({**named, b"none": nameless}, times, {"first": b"first", "second": b"none"})
+    equal(recording.ledger.causes.get("jit_spoilt"), 1, recording.ledger.line)
+    equal(recording.err.count("warning"), 1, recording.err)
+
+
+@case
+def terabytes_of_nothing():
+    for mode in ("sparse", "sparse-records"):
+        d = tempdir()
+        try:
+            with open(d + "/probe", "w") as f:
+                os.ftruncate(f.fileno(), 1 << 40)
+            os.unlink(d + "/probe")
+        except OSError as error:
+            raise Skip(f"no file of a terabyte in {d}: {error}")
+        named, nameless, times, _ = fakejit(mode, d=d)
+        check_times(named, times)
+        equal(nameless, 0, "samples without a name")
+
+
+def peak_kb(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1])
+
+
+@case
+def a_million_functions_take_bounded_memory():
+    d = tempdir()
+    load = Runtime([workload("fakejit"), "endless", "3", d])
+    recording = Recording("-p", load.pid, "-F", HZ, "--annotate", "-o", d + "/a.folded")
+    # Until the recording ends it is there to be asked.
+    before, peak = peak_kb(recording.pid), 0
+    load.open()
+    while load.popen.poll() is None:
+        try:
+            peak = max(peak, peak_kb(recording.pid))
+        except (OSError, TypeError):
+            break
+        time.sleep(0.05)
+    ledger = recording.finish()
+    size = os.path.getsize(f"{d}/jit-{load.pid}.dump")
+    note(f"{size >> 20} MiB of dump; peak {peak} KiB, {before} before; {ledger.line}")
+    if not SAN:
+        check(peak - before < 64 << 10, f"{peak - before} KiB more")
+    named, _ = jit_leaves(folded(d + "/a.folded", ledger))
+    check(named.get(b"last", 0) > 100, f"{named}")
+    check(ledger.causes.get("jit_forgotten", 0) > 0, ledger.line)
+
+
+@case
+def bad_neighbours_harm_nobody():
+    d = tempdir()
+    bad = [Runtime([workload("fakejit"), mode, "1.5", d]) for mode in
+           ("spoilt", "no-dump", "sparse", "long-name", "endless", "map-fifo", "map-link",
+            "hostile-names")]
+    good = Runtime([workload("fakejit"), "again", "1.5", d])
+    recording = Recording("-a", "-F", HZ, "--annotate", "--pid", "-o", d + "/a.folded")
+    for process in (*bad, good):
+        process.open()
+    for process in (good, *bad):
+        equal(process.wait(120), 0, f"exit status of {process.argv}")
+    stacks = folded(d + "/a.folded", recording.stop())
+    named, nameless = jit_leaves([s for s in stacks if s.comm == b"fakejit-%d" % good.pid])
+    times = {k: int(v) for k, v in (x.split("=") for x in good.out.splitlines())}
+    check_times(named, times)
+    equal(nameless, 0, "samples without a name")
+
+
+main()
