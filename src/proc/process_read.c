@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/process_read.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "object/proc_stat.h"
+#include "proc/mappings.h"
+#include "proc/maps_reader.h"
+#include "proc/process_jit.h"
+#include "proc/process_table.h"
+
+/* Readings of /proc/PID/maps for uncovered addresses: all processes a second; one process,
+ * at first every REREAD_WAIT_MIN.
+ */
+#define REREADS_PER_SEC 100
+#define REREAD_WAIT_MAX (NSEC_PER_SEC * 60)
+/* Samples are looked up a fraction of a second after they were taken. */
+#define KEEP_UNMAPPED (2 * NSEC_PER_SEC)
+
+uint64_t process_read__start_ticks(uint32_t pid)
+{
+	struct proc_stat stat;
+
+	return proc_stat__read(pid, &stat) ? 0 : stat.start_ticks;
+}
+
+struct process *process_table__read(struct process_table *t, uint32_t pid)
+{
+	uint64_t as_of = clock__now(), start = process_read__start_ticks(pid);
+	struct process *p, *was;
+
+	if (!start)
+		return NULL;
+	was = process_table__take_out(t, pid);
+	p = process_table__add(t, pid);
+	if (p) {
+		p->as_of = as_of;
+		p->losses = t->losses;
+		p->start_ticks = start;
+		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
+			process_table__drop(t, pid);
+			p = NULL;
+		} else {
+			process_jit__read(t, p, was);
+		}
+	}
+	process__free(was);
+	return p;
+}
+
+int process_table__read_proc(struct process_table *t)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	struct proc_stat stat;
+	struct dirent *entry;
+	struct process *p;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		p = process_table__read(t, strtoul(entry->d_name, NULL, 10));
+		/* Kernel threads have no memory to share. */
+		if (p && p->maps.len && !proc_stat__read(p->pid, &stat))
+			shared_vm__began(&t->shared, stat.ppid, p->pid);
+	}
+	return 0;
+}
+
+bool process_budget__spend(struct process_budget *b, uint64_t now, uint64_t per_sec)
+{
+	if (now - b->since >= NSEC_PER_SEC)
+		*b = (struct process_budget){ .since = now, .left = per_sec };
+	if (!b->left)
+		return false;
+	b->left--;
+	return true;
+}
+
+void process_read__prune(struct process_table *t, struct process *p, uint64_t time)
+{
+	struct process now = { .pid = p->pid };
+
+	vec_init(&now.maps, PROCESS_MAPS_MAX);
+	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
+	    mappings__share(p, &now)) {
+		mappings__keep(p, &now, time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0);
+		p->version = t->next_version++;
+	}
+	vec_done(&now.maps);
+	p->prune_at = 2 * p->maps.len > PRUNE_MIN ? 2 * p->maps.len : PRUNE_MIN;
+}
+
+static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)
+{
+	if (now < p->reread_at || !process_budget__spend(&t->reread_budget, now, REREADS_PER_SEC))
+		return false;
+	t->stats.rereads++;
+	p->reread_at = now + p->reread_wait;
+	p->reread_wait = p->reread_wait * 2 < REREAD_WAIT_MAX ? p->reread_wait * 2
+							      : REREAD_WAIT_MAX;
+	return true;
+}
+
+bool process_table__reread(struct process_table *t, struct process *p)
+{
+	struct process now = { .pid = p->pid };
+	bool changed = false;
+
+	/* Threads may exit all the time in a process that lives: that it ended shows below. */
+	if (!spend_reread(t, p, clock__now()))
+		return false;
+	vec_init(&now.maps, PROCESS_MAPS_MAX);
+	/*
+	 * What is read is of now, the sample of before: an exec in between, whose record is still
+	 * to come, would lend the sample another image's mappings. Such an image shares no mapping
+	 * with the one that is known.
+	 */
+	if (process_read__start_ticks(p->pid) == p->start_ticks &&
+	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
+	    (!p->maps.len || mappings__share(p, &now))) {
+		vec_for_each(&now.maps, m) {
+			if (mappings__has(p, m))
+				continue;
+			if (mappings__cover(p, m))
+				t->stats.maps_dropped++;
+			process_jit__mapped(t, p, m);
+			changed = true;
+		}
+	}
+	vec_done(&now.maps);
+	if (changed) {
+		p->version = t->next_version++;
+		p->reread_wait = REREAD_WAIT_MIN;
+	}
+	return changed;
+}
