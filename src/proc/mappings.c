@@ -105,6 +105,28 @@ int mappings__cover(struct process *p, const struct mapping *m)
 	return vec_insert(&p->maps, at, *m);
 }
 
+int mappings__fill(struct process *p, const struct mapping *m, bool *ret_added)
+{
+	const struct mapping *over;
+	bool added = false;
+	int err = 0;
+
+	for (uint64_t at = m->start; !err && at < m->end;) {
+		struct mapping part = *m;
+
+		over = process__next(p, at);
+		mappings__clip(&part, at, over && over->start < m->end ? over->start : m->end);
+		/* Where `over` may be after the adding is not where it was. */
+		at = over ? over->end : m->end;
+		if (part.start >= part.end)
+			continue;
+		err = mappings__cover(p, &part);
+		added |= !err;
+	}
+	*ret_added = added;
+	return err;
+}
+
 bool mappings__has(const struct process *p, const struct mapping *m)
 {
 	const struct mapping *have = process__lookup(p, m->start);

@@ -7,6 +7,11 @@
 
 /* Adds a mapping over whatever it overlaps. 0, -E2BIG or -ENOMEM, and then nothing changed. */
 int mappings__cover(struct process *p, const struct mapping *m);
+/*
+ * Adds the parts of a mapping where there is none. 0, -E2BIG or -ENOMEM, and then maybe some of
+ * them. *ret_added: any.
+ */
+int mappings__fill(struct process *p, const struct mapping *m, bool *ret_added);
 /* Cuts off what lies outside [start, end), which it overlaps. */
 void mappings__clip(struct mapping *m, uint64_t start, uint64_t end);
 /* The first mapping that ends after addr, or NULL. Borrowed until the next change. */

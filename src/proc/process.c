@@ -118,8 +118,14 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 void process_table__foresee(struct process_table *t, const struct rec_hdr *rec)
 {
 	struct dso_sighting s;
+	struct process *p;
 	struct mapping m;
 
+	if (rec->type == REC_COMM && rec->flags & REC_F_EXEC) {
+		p = process_table__known(t, ((const struct rec_comm *)rec)->pid);
+		if (p)
+			p->exec_ahead = rec->time;
+	}
 	/* A file that can't be kept is counted when the record's turn comes. */
 	if (rec->type == REC_MMAP && sighting_of((const struct rec_mmap *)rec, &s) &&
 	    !maps_reader__classify(t->dsos, &s, &m))
@@ -130,6 +136,8 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 {
 	struct process *p = process_table__known(t, r->pid);
 
+	if (p && p->exec_ahead <= r->hdr.time)
+		p->exec_ahead = 0;
 	if (is_old(t, p, &r->hdr))
 		return;
 	p = same_or_new(t, p, r->pid, &r->facts);

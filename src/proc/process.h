@@ -52,6 +52,7 @@ struct process {
 	 * content, so that a child that has its parent's mappings has its parent's version.
 	 */
 	uint64_t version;
+	uint64_t exec_ahead;	  /* ns; of an exec record whose turn is still to come; or 0 */
 	uint64_t losses;	  /* the table's, as of which the mappings are complete */
 	uint64_t sure_from;	  /* ns; read then, since records were lost: not of a time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
@@ -111,7 +112,7 @@ void process_table__apply(struct process_table *t, const struct rec_hdr *rec);
 
 /*
  * Looks at a task record before its turn to be applied has come: opens the file of a new mapping
- * while the process that has it is still there.
+ * while the process that has it is still there, and notes that an image ends.
  */
 void process_table__foresee(struct process_table *t, const struct rec_hdr *rec);
 
@@ -146,8 +147,8 @@ struct dso_sighting process__sighting(const struct process *p, const struct mapp
 				      const struct dso_table *dsos);
 
 /*
- * Reads /proc/PID/maps again for an address that nothing covers, at a bounded rate. True: the
- * mappings changed, look again.
+ * Reads /proc/PID/maps again for an address that nothing covers, at a bounded rate, and adds what
+ * is mapped now where nothing was known to be. True: the mappings changed, look again.
  */
 bool process_table__reread(struct process_table *t, struct process *p);
 

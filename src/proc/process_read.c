@@ -116,20 +116,23 @@ bool process_table__reread(struct process_table *t, struct process *p)
 		return false;
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
 	/*
-	 * What is read is of now, the sample of before: an exec in between, whose record is still
-	 * to come, would lend the sample another image's mappings. Such an image shares no mapping
-	 * with the one that is known.
+	 * What is read is of now, the sample of before. What was mapped in between will be told by
+	 * a record, so what is known already holds until then: only gaps are filled. An exec in
+	 * between would lend the sample another image's mappings. Its record may have been seen
+	 * ahead of its turn, and such an image shares no mapping with the one that is known, unless
+	 * both were placed alike.
 	 */
-	if (process_read__start_ticks(p->pid) == p->start_ticks &&
+	if (!p->exec_ahead && process_read__start_ticks(p->pid) == p->start_ticks &&
 	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
 	    (!p->maps.len || mappings__share(p, &now))) {
 		vec_for_each(&now.maps, m) {
-			if (mappings__has(p, m))
-				continue;
-			if (mappings__cover(p, m))
+			bool added;
+
+			if (mappings__fill(p, m, &added))
 				t->stats.maps_dropped++;
-			process_jit__mapped(t, p, m);
-			changed = true;
+			if (added)
+				process_jit__mapped(t, p, m);
+			changed |= added;
 		}
 	}
 	vec_done(&now.maps);

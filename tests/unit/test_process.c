@@ -347,6 +347,63 @@ static void rereads_at_a_bounded_rate(void **state)
 	munmap(code, 4096);
 }
 
+/* Five pages are mapped now over three whose file is still what the samples to come ran in. */
+static void a_reading_overrides_nothing(void **state)
+{
+	struct process *p = process_table__find(&table, getpid(), own_start_ticks());
+	const size_t page = 4096;
+	const struct mapping *m;
+	char *code;
+
+	assert_non_null(p);
+	code = mmap(NULL, 5 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(code != MAP_FAILED);
+	record_mmap(getpid(), clock__now(), (uintptr_t)code + page, page, 77);
+	record_mmap(getpid(), clock__now(), (uintptr_t)code + 3 * page, page, 78);
+	p->reread_at = 0;
+	assert_true(process_table__reread(&table, p));
+	for (int i = 0; i < 5; i++) {
+		m = process__lookup(p, (uintptr_t)code + i * page + 8);
+		assert_non_null(m);
+		assert_int_equal(m->kind, i == 1 || i == 3 ? MAPPING_FILE : MAPPING_ANON);
+		/* Not only there, but in pieces that don't overlap. */
+		assert_true(m->start == (uintptr_t)code + i * page && m->end == m->start + page);
+	}
+	/* Nothing is left to be filled. */
+	p->reread_at = 0;
+	assert_false(process_table__reread(&table, p));
+	munmap(code, 5 * page);
+}
+
+static void nothing_is_read_of_an_image_that_is_to_come(void **state)
+{
+	struct process *p = process_table__find(&table, getpid(), own_start_ticks());
+	struct rec_comm r = { .hdr = { .type = REC_COMM,
+				       .flags = REC_F_EXEC,
+				       .length = sizeof(r),
+				       .time = clock__now() },
+			      .pid = getpid(),
+			      .tid = getpid() };
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_non_null(p);
+	assert_true(code != MAP_FAILED);
+	process_table__foresee(&table, &r.hdr);
+	p->reread_at = 0;
+	assert_false(process_table__reread(&table, p));
+	assert_null(process__lookup(p, (uintptr_t)code));
+	process_table__apply(&table, &r.hdr);
+	p->reread_at = 0;
+	assert_true(process_table__reread(&table, p));
+	assert_non_null(process__lookup(p, (uintptr_t)code));
+	/* One that came before the process was read is not to come. */
+	r.hdr.time = 1;
+	process_table__foresee(&table, &r.hdr);
+	process_table__apply(&table, &r.hdr);
+	assert_int_equal(p->exec_ahead, 0);
+	munmap(code, 4096);
+}
+
 static void record_lost(uint64_t time)
 {
 	struct rec_lost r = {
@@ -554,6 +611,8 @@ int main(void)
 		T(reads_a_running_process),
 		T(ignores_what_was_before_the_reading),
 		T(rereads_at_a_bounded_rate),
+		T(a_reading_overrides_nothing),
+		T(nothing_is_read_of_an_image_that_is_to_come),
 		T(after_a_loss_the_living_are_read_again),
 		T(after_a_loss_the_dead_are_not_trusted),
 		T(what_began_before_a_loss_may_be_lost),
