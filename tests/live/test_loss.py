@@ -21,8 +21,9 @@ class Stopped:
 
     def __enter__(self):
         self.recording.signal(signal.SIGSTOP)
-        # Each CPU has a ring of its own; a storm of a second fills half a MiB three times.
-        storms = [Process(["taskset", "-c", str(cpu), workload("churn"), "4"])
+        # Each CPU may have a ring of its own; a storm of a second fills half a MiB three times, on
+        # an emulated CPU within ten.
+        storms = [Process(["taskset", "-c", str(cpu), workload("churn"), "16" if VM else "4"])
                   for cpu in os.sched_getaffinity(0)]
         for storm in storms:
             equal(storm.wait(), 0, storm.err)
