@@ -328,7 +328,7 @@ static int add_sample(struct session *s, const struct rec_sample *r, const struc
 		return profile__add(s->profile, key, frames);
 	p = process_table__find(&s->procs, r->pid, r->start_ticks);
 	if (!p || process_table__is_stale(&s->procs, p, r->hdr.time)) {
-		bool lost = p || process_table__may_be_lost(&s->procs, r->start_ticks);
+		bool lost = process_table__may_be_lost(&s->procs, p, r->start_ticks);
 
 		err = unknown_frames(s, r, lost, frames + r->nr_kernel);
 		return err ? err : profile__add(s->profile, key, frames);

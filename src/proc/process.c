@@ -17,18 +17,25 @@
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
 
-/* Records that are older than what was read of the process are part of it already. */
-static bool is_old(struct process_table *t, const struct process *p, const struct rec_hdr *rec)
+/*
+ * Records that are older than what is known of the process are part of it already, or, where they
+ * come late, of the image or the process before. BPF tells the start time (facts): NULL or 0 where
+ * it isn't known.
+ */
+static bool is_old(struct process_table *t, const struct process *p, const struct rec_hdr *rec,
+		   const struct rec_facts *facts)
 {
-	if (!p || rec->time >= p->as_of)
+	bool predecessor = p && facts && facts->start_ticks && facts->start_ticks < p->start_ticks;
+
+	if (!p || (rec->time >= p->as_of && !predecessor))
 		return false;
 	t->stats.ignored_old++;
 	return true;
 }
 
 /*
- * The process that a record is of: p, which has its pid, or NULL. A start time (BPF tells it) that
- * is another's is that of a successor, whose fork was lost.
+ * The process that a record is of, which is not old: p, which has its pid, or NULL. A start time
+ * that is another's is that of a successor, whose fork was lost.
  */
 static struct process *same(struct process_table *t, struct process *p,
 			    const struct rec_facts *facts)
@@ -97,7 +104,7 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 	struct mapping m;
 	uint32_t pid;
 
-	if (is_old(t, p, &r->hdr) || !sighting_of(r, &s))
+	if (is_old(t, p, &r->hdr, &r->facts) || !sighting_of(r, &s))
 		return;
 	p = same_or_new(t, p, r->pid, &r->facts);
 	if (!p)
@@ -110,7 +117,7 @@ static void on_mmap(struct process_table *t, const struct rec_mmap *r)
 	add_mapping(t, p, &m);
 	for (size_t pos = 0; shared_vm__next(&t->shared, r->pid, &pos, &pid);) {
 		p = process_table__known(t, pid);
-		if (p && !is_old(t, p, &r->hdr))
+		if (p && !is_old(t, p, &r->hdr, NULL))
 			add_mapping(t, p, &m);
 	}
 }
@@ -138,7 +145,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 
 	if (p && p->exec_ahead <= r->hdr.time)
 		p->exec_ahead = 0;
-	if (is_old(t, p, &r->hdr))
+	if (is_old(t, p, &r->hdr, &r->facts))
 		return;
 	p = same_or_new(t, p, r->pid, &r->facts);
 	if (!p)
@@ -148,6 +155,7 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
+	p->as_of = r->hdr.time;
 	p->sure_from = 0;
 	p->reread_at = 0;
 	p->reread_wait = REREAD_WAIT_MIN;
@@ -159,7 +167,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 {
 	struct process *parent, *p = process_table__known(t, r->pid);
 
-	if (r->pid == r->ppid || is_old(t, p, &r->hdr))
+	if (r->pid == r->ppid || is_old(t, p, &r->hdr, &r->facts))
 		return;
 	process_table__drop(t, r->pid);
 	shared_vm__left(&t->shared, r->pid);
@@ -173,7 +181,9 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 		return;
 	if (parent->maps.len)
 		shared_vm__began(&t->shared, r->ppid, r->pid);
-	p->losses = r->hdr.time < parent->sure_from ? STALE : parent->losses;
+	/* It has what the parent had then, not what was read later or begun by an exec. */
+	p->losses = r->hdr.time < parent->sure_from || r->hdr.time < parent->as_of ? STALE
+										   : parent->losses;
 	p->prune_at = parent->prune_at;
 	process_jit__forked(t, p, parent, r->hdr.time);
 	if (mappings__copy(p, parent))
@@ -194,7 +204,7 @@ static void on_exit_record(struct process_table *t, const struct rec_task *r)
 	struct process *p = process_table__known(t, r->pid);
 
 	/* Not only the leader's exit counts: threads may outlive it. */
-	if (p && !is_old(t, p, &r->hdr) && same(t, p, &r->facts))
+	if (p && !is_old(t, p, &r->hdr, &r->facts) && same(t, p, &r->facts))
 		maybe_exited(t, p, r->hdr.time);
 }
 
@@ -234,26 +244,14 @@ void process_table__apply(struct process_table *t, const struct rec_hdr *rec)
 	}
 }
 
-/*
- * After a loss. What is read is of now: an exec may lie between the samples that are still to come
- * and the reading, so it holds for those of a later time only.
- */
-static struct process *read_after_loss(struct process_table *t, uint32_t pid)
-{
-	struct process *p = process_table__read(t, pid);
-
-	if (p)
-		p->sure_from = p->as_of;
-	return p;
-}
-
-bool process_table__may_be_lost(const struct process_table *t, uint64_t start_ticks)
+bool process_table__may_be_lost(const struct process_table *t, const struct process *p,
+				uint64_t start_ticks)
 {
 	struct timespec boot;
 	uint64_t suspended;
 
-	if (!t->losses)
-		return false;
+	if (p || !t->losses)
+		return t->losses > 0;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	suspended = boot.tv_sec * NSEC_PER_SEC + boot.tv_nsec - clock__now();
 	return start_ticks * NSEC_PER_TICK <= t->lost_until + suspended;
@@ -271,14 +269,17 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		    !process_budget__spend(&t->stale_budget, clock__now(), STALE_READS_PER_SEC) ||
 		    process_read__start_ticks(pid) != start_ticks)
 			return p;
-		return read_after_loss(t, pid);
+		return process_table__read(t, pid);
 	}
+	/* The sample came so late that another has its pid by now. */
+	if (p && start_ticks < p->start_ticks)
+		return NULL;
 	/* Unknown, or another process has had this pid: records were lost. */
 	if (process_read__start_ticks(pid) != start_ticks) {
 		process_table__drop(t, pid);
 		return NULL;
 	}
-	return t->losses ? read_after_loss(t, pid) : process_table__read(t, pid);
+	return process_table__read(t, pid);
 }
 
 void process_table__reap(struct process_table *t, uint64_t now)

@@ -8,6 +8,8 @@
  *
  * What ran before the recording is read from /proc, after the task sources were attached: a
  * process that was read at time T ignores records older than T, and later ones apply as they come.
+ * One that is read later (it was evicted, or records were lost) is read for a sample that is older
+ * than the reading, between which there may be an exec: what was read holds for later samples only.
  */
 #ifndef EBOLT_PROC_PROCESS_H
 #define EBOLT_PROC_PROCESS_H
@@ -46,7 +48,7 @@ struct jit_space;
 struct process {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: not known yet */
-	uint64_t as_of;	      /* ns; records older than this are part of what was read */
+	uint64_t as_of;	      /* ns; records older than this are part of what is known */
 	/*
 	 * Changes whenever the mappings do, and is never used again for others: names the
 	 * content, so that a child that has its parent's mappings has its parent's version.
@@ -54,7 +56,7 @@ struct process {
 	uint64_t version;
 	uint64_t exec_ahead;	  /* ns; of an exec record whose turn is still to come; or 0 */
 	uint64_t losses;	  /* the table's, as of which the mappings are complete */
-	uint64_t sure_from;	  /* ns; read then, since records were lost: not of a time before */
+	uint64_t sure_from;	  /* ns; it was read until then, and holds of no time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
 	size_t prune_at;	  /* so many mappings: see which of them are still there */
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
@@ -117,15 +119,15 @@ void process_table__apply(struct process_table *t, const struct rec_hdr *rec);
 void process_table__foresee(struct process_table *t, const struct rec_hdr *rec);
 
 /*
- * The process of a sample. One that isn't known, that is stale, or whose start time is another's
- * (records were lost), is read from /proc if it is still the same process. NULL: nothing is known
- * of it.
+ * The process of a sample. One that isn't known, that is stale, or that had the pid before (records
+ * were lost), is read from /proc if it is still the sample's process. NULL: nothing is known of it,
+ * as of one whose pid another has by now.
  */
 struct process *process_table__find(struct process_table *t, uint32_t pid, uint64_t start_ticks);
 
 /*
- * Whether task records of the process may have been lost, and it could not be read again, or only
- * after `time` (ns): what it had mapped then is not known.
+ * Whether what the process had mapped at `time` (ns) is not known: task records may have been lost
+ * and it could not be read again, or it was read after that time.
  */
 static inline bool process_table__is_stale(const struct process_table *t, const struct process *p,
 					   uint64_t time)
@@ -134,10 +136,12 @@ static inline bool process_table__is_stale(const struct process_table *t, const 
 }
 
 /*
- * Of a process that process_table__find() doesn't know: whether it began before the end of the last
- * loss of task records, which may have been its own.
+ * Whether a sample can't be looked up since task records were lost, which may have been its
+ * process's own. p: that process, if it is stale, or NULL if process_table__find() found none: then
+ * it must have begun before the end of the last loss.
  */
-bool process_table__may_be_lost(const struct process_table *t, uint64_t start_ticks);
+bool process_table__may_be_lost(const struct process_table *t, const struct process *p,
+				uint64_t start_ticks);
 
 /* The mapping that holds addr, or NULL. Borrowed until the next change. */
 const struct mapping *process__lookup(const struct process *p, uint64_t addr);

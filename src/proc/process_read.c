@@ -40,10 +40,13 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 		p->as_of = as_of;
 		p->losses = t->losses;
 		p->start_ticks = start;
-		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped)) {
+		/* Another may have got the id meanwhile. */
+		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped) ||
+		    process_read__start_ticks(pid) != start) {
 			process_table__drop(t, pid);
 			p = NULL;
 		} else {
+			p->sure_from = clock__now();
 			process_jit__read(t, p, was);
 		}
 	}

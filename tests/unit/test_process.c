@@ -451,18 +451,63 @@ static void what_began_before_a_loss_may_be_lost(void **state)
 {
 	uint64_t now = clock__now(), ticks = own_start_ticks();
 
-	assert_false(process_table__may_be_lost(&table, ticks));
+	assert_false(process_table__may_be_lost(&table, NULL, ticks));
 	record_lost(now);
-	assert_true(process_table__may_be_lost(&table, ticks));
+	assert_true(process_table__may_be_lost(&table, NULL, ticks));
 	/* In ticks of 10 ms; boot time may be ahead, but not by hours on a machine that runs tests.
 	 */
-	assert_false(process_table__may_be_lost(&table, now / 10000000 + 100ull * 3600 * 24 * 365));
+	assert_false(process_table__may_be_lost(&table, NULL,
+						now / 10000000 + 100ull * 3600 * 24 * 365));
+	/* Of one that is known, but stale, it isn't asked when it began. */
+	record_exec(PID_A, 10);
+	assert_true(process_table__may_be_lost(&table, process_table__find(&table, PID_A, 1), 1));
 	/* One that is not known is read again, and sure from then on only. */
 	struct process *p = process_table__find(&table, getpid(), ticks);
 
 	assert_non_null(p);
 	assert_true(process_table__is_stale(&table, p, now));
 	assert_false(process_table__is_stale(&table, p, clock__now()));
+}
+
+/* As after an eviction: nothing was lost, but what is read is of now. */
+static void a_reading_holds_for_later_samples_only(void **state)
+{
+	uint64_t ticks = own_start_ticks(), before = clock__now();
+	uint32_t me = getpid();
+	struct process *p = process_table__find(&table, me, ticks);
+
+	assert_non_null(p);
+	assert_true(process_table__is_stale(&table, p, before));
+	/* Nor while the reading was made: an exec may lie in it. */
+	assert_true(process_table__is_stale(&table, p, p->as_of));
+	assert_false(process_table__is_stale(&table, p, clock__now()));
+	/* Which is nobody's loss. */
+	assert_false(process_table__may_be_lost(&table, p, ticks));
+	/* A child of before the reading may have begun with another image. */
+	record_task(REC_FORK, PID_A, PID_A, me, before);
+	p = process_table__find(&table, PID_A, 1);
+	assert_true(process_table__is_stale(&table, p, clock__now()));
+	record_task(REC_FORK, PID_B, PID_B, me, clock__now());
+	p = process_table__find(&table, PID_B, 1);
+	assert_false(process_table__is_stale(&table, p, clock__now()));
+}
+
+static void late_records_of_the_image_before_are_ignored(void **state)
+{
+	struct process *p;
+
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	record_exec(PID_A, 20);
+	record_mmap(PID_A, 21, 0x1000, 0x1000, 78);
+	record_mmap(PID_A, 19, 0x1000, 0x1000, 79);
+	record_exec(PID_A, 12);
+	assert_int_equal(ino_at(PID_A, 5, 0x1800), 78);
+	assert_int_equal(table.stats.ignored_old, 2);
+	/* It was forked off the image before. */
+	record_task(REC_FORK, PID_B, PID_B, PID_A, 15);
+	p = process_table__find(&table, PID_B, 6);
+	assert_true(process_table__is_stale(&table, p, 100));
 }
 
 static void record_fork_at(uint32_t pid, uint32_t ppid, uint64_t time, uint64_t ticks)
@@ -502,11 +547,18 @@ static void records_that_tell_the_start_time(void **state)
 	exec.facts.start_ticks = 4;
 	process_table__apply(&table, &exec.hdr);
 	assert_null(process_table__find(&table, PID_A, 3));
+	/* What comes late of the old one, a sample or a record, leaves the new one as it is. */
+	record_mmap(PID_A, 40, 0x1000, 0x1000, 8);
+	assert_null(process_table__find(&table, PID_A, 3));
+	assert_int_equal(ino_at(PID_A, 4, 0x1000), 8);
+	exec.hdr.time = 45;
+	exec.facts.start_ticks = 3;
 	process_table__apply(&table, &exec.hdr);
-	assert_non_null(process_table__find(&table, PID_A, 4));
-	/* Neither does the old one's exit end the new one, nor is it left as it was. */
+	record_fork_at(PID_A, PID_B, 46, 3);
 	process_table__apply(&table, &end.hdr);
-	assert_null(process_table__find(&table, PID_A, 4));
+	assert_int_equal(ino_at(PID_A, 4, 0x1000), 8);
+	assert_int_equal(process_table__find(&table, PID_A, 4)->exited_at, 0);
+	assert_int_equal(table.stats.ignored_old, 3);
 }
 
 static void after_a_loss_the_dead_are_not_trusted(void **state)
@@ -614,6 +666,8 @@ int main(void)
 		T(a_reading_overrides_nothing),
 		T(nothing_is_read_of_an_image_that_is_to_come),
 		T(after_a_loss_the_living_are_read_again),
+		T(a_reading_holds_for_later_samples_only),
+		T(late_records_of_the_image_before_are_ignored),
 		T(after_a_loss_the_dead_are_not_trusted),
 		T(what_began_before_a_loss_may_be_lost),
 		T(records_that_tell_the_start_time),
