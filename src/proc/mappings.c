@@ -144,6 +144,9 @@ int mappings__copy(struct process *to, const struct process *from)
 	if (from->maps.len)
 		memcpy(to->maps.data, from->maps.data, from->maps.len * sizeof(*from->maps.data));
 	to->maps.len = from->maps.len;
+	/* What was seen to be gone was gone from the other. */
+	vec_for_each(&to->maps, m)
+		m->gone = 0;
 	return 0;
 }
 
@@ -151,21 +154,29 @@ void mappings__renew(struct process *p, const struct mapping *m)
 {
 	size_t i = first_after(p, m->start);
 
-	if (i < p->maps.len && p->maps.data[i].start == m->start)
+	if (i < p->maps.len && p->maps.data[i].start == m->start) {
 		p->maps.data[i].since = m->since;
+		p->maps.data[i].gone = 0;
+	}
 }
 
-void mappings__keep(struct process *p, const struct process *now, uint64_t since)
+bool mappings__sweep(struct process *p, const struct process *now, uint64_t read_at,
+		     uint64_t gone_before)
 {
-	size_t kept = 0;
+	size_t kept = 0, len = p->maps.len;
 
 	vec_for_each(&p->maps, m) {
 		const struct mapping *over = process__next(now, m->start);
 
-		if (m->since >= since || (over && over->start < m->end))
+		if (over && over->start < m->end)
+			m->gone = 0;
+		else if (!m->gone)
+			m->gone = read_at;
+		if (!m->gone || m->gone >= gone_before)
 			p->maps.data[kept++] = *m;
 	}
 	p->maps.len = kept;
+	return kept < len;
 }
 
 int mappings__copy_range(struct process *to, const struct process *from, uint64_t start,

@@ -22,8 +22,12 @@ bool mappings__has(const struct process *p, const struct mapping *m);
 bool mappings__share(const struct process *a, const struct process *b);
 /* Where exactly this mapping is: takes over its time. */
 void mappings__renew(struct process *p, const struct mapping *m);
-/* Forgets those that are older than since (ns) and lie nowhere over a mapping of `now`. */
-void mappings__keep(struct process *p, const struct process *now, uint64_t since);
+/*
+ * `now` was read at read_at (ns): marks those that lie nowhere over a mapping of it as gone, and
+ * forgets those that have been so since before gone_before (ns). True: any.
+ */
+bool mappings__sweep(struct process *p, const struct process *now, uint64_t read_at,
+		     uint64_t gone_before);
 /* Adds those of from's mappings that overlap [start, end). 0, -E2BIG or -ENOMEM. */
 int mappings__copy_range(struct process *to, const struct process *from, uint64_t start,
 			 uint64_t end);

@@ -93,8 +93,7 @@ static void add_mapping(struct process_table *t, struct process *p, const struct
 		t->stats.maps_dropped++;
 	p->version = t->next_version++;
 	process_jit__mapped(t, p, m);
-	if (p->maps.len >= p->prune_at)
-		process_read__prune(t, p, m->since);
+	process_read__prune(t, p, m->since);
 }
 
 static void on_mmap(struct process_table *t, const struct rec_mmap *r)

@@ -37,6 +37,7 @@ struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t pgoff;	     /* bytes; offset in the file of start */
 	uint64_t since;	     /* ns, of the last record of it; 0: read from /proc */
+	uint64_t gone;	     /* ns; then it was first seen not to be there; 0: it wasn't */
 	uint32_t dso;
 	uint8_t kind;
 	bool moved; /* MAPPING_FILE: the file's text, in anonymous memory (proc/moved_text.h) */
@@ -59,6 +60,7 @@ struct process {
 	uint64_t sure_from;	  /* ns; it was read until then, and holds of no time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
 	size_t prune_at;	  /* so many mappings: see which of them are still there */
+	uint64_t prune_after;	  /* ns; but not before */
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */

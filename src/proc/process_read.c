@@ -17,14 +17,31 @@
  */
 #define REREADS_PER_SEC 100
 #define REREAD_WAIT_MAX (NSEC_PER_SEC * 60)
-/* Samples are looked up a fraction of a second after they were taken. */
+/*
+ * No sample after a reading can be in what wasn't there, but those from before may still be to
+ * come: they are looked up a fraction of a second after they were taken.
+ */
 #define KEEP_UNMAPPED (2 * NSEC_PER_SEC)
+/* With so many mappings a process is looked at, however few were forgotten: nearly all it can. */
+#define PRUNE_MAX (PROCESS_MAPS_MAX - PROCESS_MAPS_MAX / 8)
+/* Reading as many takes tens of milliseconds. */
+#define PRUNE_WAIT NSEC_PER_SEC
 
 uint64_t process_read__start_ticks(uint32_t pid)
 {
 	struct proc_stat stat;
 
 	return proc_stat__read(pid, &stat) ? 0 : stat.start_ticks;
+}
+
+/* there: mappings that were in /proc just now. */
+static void prune_at_twice(struct process *p, size_t there)
+{
+	p->prune_at = 2 * there;
+	if (p->prune_at < PRUNE_MIN)
+		p->prune_at = PRUNE_MIN;
+	if (p->prune_at > PRUNE_MAX)
+		p->prune_at = PRUNE_MAX;
 }
 
 struct process *process_table__read(struct process_table *t, uint32_t pid)
@@ -47,6 +64,7 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 			p = NULL;
 		} else {
 			p->sure_from = clock__now();
+			prune_at_twice(p, p->maps.len);
 			process_jit__read(t, p, was);
 		}
 	}
@@ -87,15 +105,26 @@ bool process_budget__spend(struct process_budget *b, uint64_t now, uint64_t per_
 void process_read__prune(struct process_table *t, struct process *p, uint64_t time)
 {
 	struct process now = { .pid = p->pid };
+	uint64_t read_at;
+	size_t there = 0;
 
+	if (p->maps.len < p->prune_at || time < p->prune_after)
+		return;
 	vec_init(&now.maps, PROCESS_MAPS_MAX);
-	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
-	    mappings__share(p, &now)) {
-		mappings__keep(p, &now, time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0);
-		p->version = t->next_version++;
+	if (!maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped)) {
+		read_at = clock__now();
+		/* Records are applied after they were made, but in tests. */
+		if (read_at < time)
+			read_at = time;
+		if (mappings__sweep(p, &now, read_at,
+				    time > KEEP_UNMAPPED ? time - KEEP_UNMAPPED : 0))
+			p->version = t->next_version++;
 	}
 	vec_done(&now.maps);
-	p->prune_at = 2 * p->maps.len > PRUNE_MIN ? 2 * p->maps.len : PRUNE_MIN;
+	p->prune_after = time + PRUNE_WAIT;
+	vec_for_each(&p->maps, m)
+		there += !m->gone;
+	prune_at_twice(p, there);
 }
 
 static bool spend_reread(struct process_table *t, struct process *p, uint64_t now)

@@ -12,9 +12,10 @@ uint64_t process_read__start_ticks(uint32_t pid);
 bool process_budget__spend(struct process_budget *b, uint64_t now, uint64_t per_sec);
 
 /*
- * Nothing tells of munmap(). Who maps at ever new places would fill the table: every time that
- * there are twice as many as were left the last time, those are forgotten that aren't in /proc any
- * more, but for the ones that may have been there at the time of a sample that is still to come.
+ * To be called after mappings were added, at `time` (ns). Nothing tells of munmap(). Who maps at
+ * ever new places would fill the table: when there are twice as many as were there the last
+ * time, /proc is asked which still are, once a second at most. Those are forgotten that weren't the
+ * last time either, unless that was just now: samples in them may still be to come.
  */
 void process_read__prune(struct process_table *t, struct process *p, uint64_t time);
 
