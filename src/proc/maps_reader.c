@@ -14,9 +14,24 @@
 /* Vdso addresses below this are of 32-bit processes, whose image is another. */
 #define VDSO_64_MIN (1ull << 32)
 
-static bool starts_with(const char *path, size_t len, const char *what)
+/*
+ * Shared anonymous memory, and huge pages, have a file that only gives them their size. It is of no
+ * directory, so that the kernel (mm/shmem.c, fs/hugetlbfs/inode.c) calls it deleted. /dev/zero
+ * itself, mapped private, is anonymous memory too.
+ */
+static bool is_no_file(const struct dso_sighting *s)
 {
-	return len >= strlen(what) && !memcmp(path, what, strlen(what));
+	static const char *const names[] = {
+		"/dev/zero",
+		"/dev/zero (deleted)",
+		"/anon_hugepage",
+		"/anon_hugepage (deleted)",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (s->path_len == strlen(names[i]) && !memcmp(s->path, names[i], s->path_len))
+			return true;
+	return false;
 }
 
 int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s, struct mapping *ret)
@@ -29,9 +44,7 @@ int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s, 
 		ret->pgoff = 0; /* the image starts at 0, whatever the record says of it */
 		return dso_table__vdso(dsos, &ret->dso);
 	}
-	/* Memory without a file, or with one that only gives it its size. */
-	if (!s->id.ino || starts_with(s->path, s->path_len, "/anon_hugepage") ||
-	    starts_with(s->path, s->path_len, "/dev/zero"))
+	if (!s->id.ino || is_no_file(s))
 		return 0;
 	ret->kind = MAPPING_FILE;
 	return dso_table__see(dsos, s, &ret->dso);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "proc/maps_reader.h"
 #include "proc/mappings.h"
 #include "proc/process.h"
 
@@ -704,6 +705,43 @@ static void a_nearly_full_process_is_looked_at_again(void **state)
 	munmap(at, THERE * 4096ul);
 }
 
+static void memory_without_a_file_is_told_by_its_exact_name(void **state)
+{
+	static const struct {
+		const char *path;
+		enum mapping_kind kind;
+	} cases[] = {
+		{ "/dev/zero", MAPPING_ANON },
+		{ "/dev/zero (deleted)", MAPPING_ANON },
+		{ "/anon_hugepage", MAPPING_ANON },
+		{ "/anon_hugepage (deleted)", MAPPING_ANON },
+		{ "/dev/zero-x", MAPPING_FILE },
+		{ "/dev/zeros/lib.so", MAPPING_FILE },
+		{ "/dev/zer", MAPPING_FILE },
+		{ "/dev/zero (deleted) ", MAPPING_FILE },
+		{ "/anon_hugepage_y", MAPPING_FILE },
+		{ "/anon_hugepages/lib.so (deleted)", MAPPING_FILE },
+		{ "", MAPPING_FILE },
+	};
+	struct dso_sighting s = { .id.ino = 5, .start = 0x1000, .end = 0x2000 };
+	struct mapping m;
+	char *shared;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		s.path = cases[i].path;
+		s.path_len = strlen(s.path);
+		assert_int_equal(maps_reader__classify(&dsos, &s, &m), 0);
+		assert_int_equal(m.kind, cases[i].kind);
+	}
+	/* And that is how this kernel calls it. */
+	shared = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(shared != MAP_FAILED);
+	assert_int_equal(
+		process__lookup(process_table__read(&table, getpid()), (uintptr_t)shared)->kind,
+		MAPPING_ANON);
+	munmap(shared, 4096);
+}
+
 static void bounded_and_senseless_records(void **state)
 {
 	record_mmap(PID_A, 1, 0x2000, (uint64_t)-0x1000, 77);  /* ends before it starts */
@@ -742,6 +780,7 @@ int main(void)
 		T(what_is_no_longer_mapped_is_forgotten),
 		T(what_was_just_unmapped_is_kept_a_while),
 		T(a_nearly_full_process_is_looked_at_again),
+		T(memory_without_a_file_is_told_by_its_exact_name),
 		T(bounded_and_senseless_records),
 	};
 
