@@ -248,7 +248,7 @@ static struct frame frame_of_user(struct session *s, const struct process *p, ui
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
 	if (m->kind == MAPPING_ANON)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON };
-	if (!s->dsos.dsos.data[m->dso].hit) {
+	if (!dso__is_hit(&s->dsos.dsos.data[m->dso])) {
 		where = process__sighting(p, m, &s->dsos);
 		dso_table__hit(&s->dsos, m->dso, &where);
 	}
@@ -513,6 +513,7 @@ static void fill_ledger(struct session *s, const struct source_counts *counts)
 #undef STAT
 	l->count[LEDGER_maps_dropped] = s->procs.stats.maps_dropped + s->procs.stats.procs_dropped;
 	l->count[LEDGER_procs_evicted] = s->procs.stats.procs_evicted;
+	l->count[LEDGER_files_unopened] = s->dsos.short_of_fds;
 	l->count[LEDGER_jit_refused] = s->jit->stats.refused + s->jit->stats.spaces_dropped;
 	l->count[LEDGER_jit_spoilt] = s->jit->stats.spoilt;
 	l->count[LEDGER_jit_forgotten] = jit->evicted + jit->dropped;

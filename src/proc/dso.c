@@ -32,9 +32,7 @@
 #include "object/proc_maps.h"
 
 /* Descriptors that are left to the rest of the program: rings, events, outputs. */
-#define FD_RESERVE 1024
-/* A file that could not be opened is tried again at so many later sightings. */
-#define OPEN_TRIES    8
+#define FD_RESERVE    1024
 #define MAPS_TEXT_MAX (256u << 20)
 
 static const char deleted_suffix[] = " (deleted)";
@@ -51,6 +49,7 @@ int dso_table__init(struct dso_table *t, struct strtab *strings)
 	lim.rlim_cur = lim.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &lim);
 	t->max_open = lim.rlim_cur > 2 * FD_RESERVE ? lim.rlim_cur - FD_RESERVE : lim.rlim_cur / 2;
+	t->max_idle = t->max_open / 2 < DSOS_IDLE_MAX ? t->max_open / 2 : DSOS_IDLE_MAX;
 	return 0;
 }
 
@@ -213,7 +212,7 @@ static void remember_mapping(struct dso *d, const struct dso_sighting *s)
 
 static void close_idle(struct dso_table *t)
 {
-	for (size_t steps = t->dsos.len; steps; steps--) {
+	for (size_t steps = t->nr_idle ? t->dsos.len : 0; steps; steps--) {
 		struct dso *d = &t->dsos.data[t->hand++ % t->dsos.len];
 
 		if (d->fd < 0 || d->hit)
@@ -228,20 +227,39 @@ static void close_idle(struct dso_table *t)
 	}
 }
 
+/* Only a file that a sample hit takes the place of another. */
+static bool has_descriptor(struct dso_table *t, struct dso *d)
+{
+	if (d->hit ? t->nr_open >= t->max_open : t->nr_idle >= t->max_idle)
+		close_idle(t);
+	if (t->nr_open < t->max_open)
+		return true;
+	d->open_error = -EMFILE;
+	t->short_of_fds += d->hit && !d->short_of_fds;
+	d->short_of_fds |= d->hit;
+	return false;
+}
+
+static bool is_gone(const struct dso_sighting *s)
+{
+	char path[48];
+
+	/* What has exited and wasn't waited for has no root any more. */
+	snprintf(path, sizeof(path), "/proc/%d/root", s->tid ? s->tid : s->pid);
+	return access(path, F_OK) && (errno == ENOENT || errno == ESRCH);
+}
+
 static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighting *s)
 {
 	unsigned int gen;
 
-	if (!d->hit && t->nr_idle >= DSOS_IDLE_MAX)
-		close_idle(t);
-	if (t->nr_open >= t->max_open) {
-		d->open_error = -EMFILE;
+	if (!has_descriptor(t, d))
+		return;
+	d->open_error = open_sighting(s, &d->fd);
+	if (d->open_error) {
+		d->tries += !is_gone(s);
 		return;
 	}
-	d->tries++;
-	d->open_error = open_sighting(s, &d->fd);
-	if (d->open_error)
-		return;
 	t->nr_open++;
 	t->nr_idle += !d->hit;
 	/* /proc/PID/maps doesn't tell the generation; where the file system does, take it. */
@@ -255,12 +273,11 @@ void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighti
 {
 	struct dso *d = &t->dsos.data[index];
 
-	if (d->hit || d->kind != DSO_FILE)
+	if (d->kind != DSO_FILE || dso__is_hit(d))
 		return;
+	t->nr_idle -= !d->hit && d->fd >= 0;
 	d->hit = true;
-	if (d->fd >= 0)
-		t->nr_idle--;
-	else if (d->tries < OPEN_TRIES)
+	if (d->fd < 0)
 		try_open(t, d, s);
 }
 
@@ -287,7 +304,7 @@ int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *
 			known->id.gen = s->id.gen;
 			known->id.gen_known = true;
 		}
-		if (known->fd < 0 && known->tries < OPEN_TRIES)
+		if (known->fd < 0 && known->tries < DSO_OPEN_TRIES)
 			try_open(t, known, s);
 		remember_mapping(known, s);
 		*ret_index = i;

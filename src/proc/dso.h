@@ -24,9 +24,12 @@
 #define DSO_MAPPED_MAX 6 /* distinct (len, pgoff) of a DSO's mappings that are remembered */
 /*
  * Files that no sample hit so far and that are kept open all the same, lest they be gone when one
- * does. Of more, the oldest are closed; a sample opens them again.
+ * does. Of more, the oldest are closed; a sample opens them again. Where few descriptors can be
+ * had, at most half of them are for such files.
  */
 #define DSOS_IDLE_MAX 1024
+/* A file that could not be opened is tried again so often. */
+#define DSO_OPEN_TRIES 8
 
 struct dso_id {
 	uint32_t maj, min;
@@ -45,8 +48,9 @@ struct dso {
 	uint8_t kind;				  /* enum dso_kind */
 	int fd;					  /* of the file; -1 where it could not be opened */
 	int open_error;				  /* negative errno, when fd is -1 */
-	uint8_t tries;				  /* openings tried */
+	uint8_t tries;				  /* openings that failed while its process lived */
 	bool hit;				  /* a sample was in it */
+	bool short_of_fds;			  /* counted: there was no descriptor for it */
 	bool jit_marker;			  /* called like a jitdump (proc/jit_files.h) */
 	const char *path;			  /* interned; as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
@@ -58,9 +62,10 @@ struct dso_table {
 	struct hashmap index;
 	struct strtab *strings; /* borrowed */
 	size_t nr_open, max_open;
-	size_t nr_idle; /* open, but not hit */
-	size_t hand;	/* of closing idle ones, an index into dsos */
-	void *vdso;	/* the image of this machine's 64-bit vdso, or NULL */
+	size_t nr_idle, max_idle; /* open, but not hit */
+	size_t hand;		  /* of closing idle ones, an index into dsos */
+	uint64_t short_of_fds;	  /* files that were not opened for want of descriptors */
+	void *vdso;		  /* the image of this machine's 64-bit vdso, or NULL */
 	size_t vdso_len;
 	uint32_t vdso_index;
 };
@@ -79,8 +84,17 @@ void dso_table__done(struct dso_table *t);
 
 /* The DSO of a mapping, opened and added if new. 0, -E2BIG or -ENOMEM. */
 int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index);
-/* A sample hit it, in the mapping of this sighting: from now on it stays open. */
+/*
+ * A sample hit it, in the mapping of this sighting: from now on it stays open, and is opened if it
+ * isn't. A process that has just gone can't help to open it: the next hit tries again.
+ */
 void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighting *s);
+/* Would dso_table__hit() change nothing? */
+static inline bool dso__is_hit(const struct dso *d)
+{
+	return d->hit && (d->fd >= 0 || d->tries >= DSO_OPEN_TRIES);
+}
+
 /* The vdso's index (its image is ebolt's own: the kernel gives every 64-bit process the same). */
 int dso_table__vdso(struct dso_table *t, uint32_t *ret_index);
 

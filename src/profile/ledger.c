@@ -20,6 +20,7 @@ static const struct {
 #undef STAT
 	[LEDGER_maps_dropped] = { "maps_dropped", TASK },
 	[LEDGER_procs_evicted] = { "procs_evicted", TASK },
+	[LEDGER_files_unopened] = { "files_unopened", TASK },
 	[LEDGER_jit_refused] = { "jit_refused", TASK },
 	[LEDGER_jit_spoilt] = { "jit_spoilt", TASK },
 	[LEDGER_jit_forgotten] = { "jit_forgotten", TASK },

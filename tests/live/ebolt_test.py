@@ -351,8 +351,8 @@ class Ledger:
     """The ledger line; making one checks that it is the last line and that its identity holds."""
 
     # Named with the causes, but of task records, not of samples.
-    OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted", "jit_refused",
-               "jit_spoilt", "jit_forgotten")
+    OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted",
+               "files_unopened", "jit_refused", "jit_spoilt", "jit_forgotten")
 
     def __init__(self, stderr):
         lines = stderr.splitlines()

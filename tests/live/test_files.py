@@ -9,6 +9,7 @@ of the other kind where a look at the path would find it; attached to, and launc
 """
 
 import ctypes
+import mmap
 
 from ebolt_test import *
 
@@ -163,6 +164,31 @@ def a_name_that_ends_in_deleted():
     copy(TWO, path[:-len(" (deleted)")])
     both([path])
     both([path], meanwhile=lambda: os.unlink(path), again=lambda: copy(ONE, path))
+
+
+@case
+def few_descriptors():
+    # Files that no sample hits are mapped first: more than may be open at a limit of 1,024.
+    d = tempdir()
+    held = []
+    for i in range(600):
+        with open(f"{d}/{i}", "w+b") as f:
+            f.truncate(4096)
+            held.append(mmap.mmap(f.fileno(), 4096, mmap.MAP_PRIVATE,
+                                  mmap.PROT_READ | mmap.PROT_EXEC))
+    limit = (ctypes.c_uint64 * 2)(1024, 1024)
+    burner, out = Burner([ONE]), d + "/out.folded"
+    recording = Recording("-p", burner.pid, "-F", HZ, "--no-kernel", "-o", out,
+                          preexec_fn=lambda: LIBC.setrlimit(7, ctypes.byref(limit)))
+    limits = open(f"/proc/{recording.pid}/limits").read()
+    check(re.search(r"Max open files +1024 +1024 ", limits), limits)
+    before = cpu_seconds(burner.pid)
+    wait_until("CPU time", lambda: cpu_seconds(burner.pid) - before >= 0.5 / DELIVERED, 120)
+    ledger = recording.stop()
+    for m in held:
+        m.close()
+    check("files_unopened" not in ledger.causes, ledger.line)
+    judge(own(leaves(folded(out, ledger))), burner.stop())
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "proc/dso.h"
+
+/* A pid that can't be running: over the kernel's PID_MAX_LIMIT of 4 Mi. */
+#define PID_GONE 5000001
+#define FILES	 20
+
+static struct strtab *strings;
+static struct dso_table dsos;
+static char dir[] = "/tmp/ebolt-test-XXXXXX", paths[FILES][64];
+
+static int setup(void **state)
+{
+	strcpy(dir, "/tmp/ebolt-test-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	for (int i = 0; i < FILES; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%d", dir, i);
+		close(creat(paths[i], 0600));
+	}
+	strings = strtab__new(1 << 20);
+	assert_int_equal(dso_table__init(&dsos, strings), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < FILES; i++)
+		unlink(paths[i]);
+	rmdir(dir);
+	dso_table__done(&dsos);
+	strtab__free(strings);
+	return 0;
+}
+
+/* This process has file i, by its path: nothing is mapped at the sighting's address. */
+static struct dso_sighting sighting(int i)
+{
+	struct stat st;
+
+	assert_int_equal(stat(paths[i], &st), 0);
+	return (struct dso_sighting){
+		.id = { .maj = major(st.st_dev), .min = minor(st.st_dev), .ino = st.st_ino },
+		.path = paths[i],
+		.path_len = strlen(paths[i]),
+		.pid = getpid(),
+		.start = 0x1000,
+		.end = 0x2000
+	};
+}
+
+static uint32_t see(int i)
+{
+	struct dso_sighting s = sighting(i);
+	uint32_t index;
+
+	assert_int_equal(dso_table__see(&dsos, &s, &index), 0);
+	return index;
+}
+
+static void hit(int i, uint32_t index)
+{
+	struct dso_sighting s = sighting(i);
+
+	dso_table__hit(&dsos, index, &s);
+}
+
+static bool is_open(uint32_t index)
+{
+	return dsos.dsos.data[index].fd >= 0;
+}
+
+static void idle_files_leave_half_of_the_descriptors(void **state)
+{
+	assert_true(dsos.max_idle <= dsos.max_open / 2);
+	assert_true(dsos.max_idle <= DSOS_IDLE_MAX);
+}
+
+static void a_hit_takes_the_descriptor_of_an_idle_file(void **state)
+{
+	uint32_t index[FILES];
+
+	dsos.max_open = 8;
+	dsos.max_idle = 8;
+	for (int i = 0; i < FILES; i++)
+		index[i] = see(i);
+	for (int i = 0; i < 8; i++) {
+		hit(i, index[i]);
+		assert_true(is_open(index[i]));
+	}
+	assert_int_equal(dsos.nr_open, 8);
+	assert_int_equal(dsos.nr_idle, 0);
+	assert_int_equal(dsos.short_of_fds, 0);
+	/* None is idle any more. What isn't hit has nothing to say. */
+	for (int n = 0; n < 3; n++)
+		for (int i = 8; i < FILES; i++)
+			see(i);
+	assert_int_equal(dsos.short_of_fds, 0);
+	/* Counted once a file. */
+	for (int n = 0; n < 3; n++) {
+		hit(8, index[8]);
+		hit(9, index[9]);
+	}
+	assert_false(is_open(index[8]));
+	assert_int_equal(dsos.dsos.data[index[8]].open_error, -EMFILE);
+	assert_int_equal(dsos.short_of_fds, 2);
+}
+
+/* Closed as idle; then its first sample is of a process that has just gone. */
+static void a_hit_that_could_not_open_is_followed_by_others(void **state)
+{
+	struct dso_sighting gone = sighting(0);
+	uint32_t a, b;
+
+	dsos.max_open = 2;
+	dsos.max_idle = 1;
+	a = see(0);
+	b = see(1);
+	assert_false(is_open(a));
+	assert_true(is_open(b));
+	gone.pid = PID_GONE;
+	gone.path = "/no/such";
+	gone.path_len = strlen(gone.path);
+	for (int i = 0; i < 3 * DSO_OPEN_TRIES; i++) {
+		dso_table__hit(&dsos, a, &gone);
+		assert_false(is_open(a));
+		assert_false(dso__is_hit(&dsos.dsos.data[a]));
+	}
+	hit(0, a);
+	assert_true(is_open(a));
+	assert_true(dso__is_hit(&dsos.dsos.data[a]));
+	assert_int_equal(dsos.nr_open, 2);
+	assert_int_equal(dsos.nr_idle, 1);
+}
+
+static void what_a_living_process_cannot_show_is_given_up(void **state)
+{
+	struct dso_sighting s = sighting(0);
+	uint32_t a;
+
+	s.id.ino++;
+	s.path = "/no/such";
+	s.path_len = strlen(s.path);
+	for (int i = 0; i < 3 * DSO_OPEN_TRIES; i++) {
+		assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+		dso_table__hit(&dsos, a, &s);
+	}
+	assert_int_equal(dsos.dsos.data[a].tries, DSO_OPEN_TRIES);
+	assert_true(dso__is_hit(&dsos.dsos.data[a]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(idle_files_leave_half_of_the_descriptors, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_hit_takes_the_descriptor_of_an_idle_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_hit_that_could_not_open_is_followed_by_others,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_living_process_cannot_show_is_given_up,
+						setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
