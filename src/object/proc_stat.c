@@ -16,9 +16,13 @@
 
 #include "base/cleanup.h"
 
-#define FIELD_PPID  4
-#define FIELD_START 22
-#define LINE_BYTES  2048 /* 50 numbers of at most 20 digits, and the comm, escaped */
+#define FIELD_STATE   3
+#define FIELD_PPID    4
+#define FIELD_FLAGS   9
+#define FIELD_THREADS 20
+#define FIELD_START   22
+#define PF_EXITING    0x4  /* include/linux/sched.h; set before any record of the exit is made */
+#define LINE_BYTES    2048 /* 50 numbers of at most 20 digits, and the comm, escaped */
 
 static bool number(const char *s, const char *end, uint64_t max, uint64_t *ret)
 {
@@ -37,10 +41,39 @@ static bool number(const char *s, const char *end, uint64_t max, uint64_t *ret)
 	return true;
 }
 
+/* Up to FIELD_START, which completes it. */
+static bool take_field(int field, const char *first, const char *end, struct proc_stat *st)
+{
+	uint64_t n = 0;
+
+	switch (field) {
+	case FIELD_STATE:
+		if (end != first + 1)
+			return false;
+		st->state = *first;
+		return true;
+	case FIELD_PPID:
+		if (!number(first, end, INT32_MAX, &n))
+			return false;
+		st->ppid = n;
+		return true;
+	case FIELD_FLAGS:
+		if (!number(first, end, UINT32_MAX, &n))
+			return false;
+		st->flags = n;
+		return true;
+	case FIELD_THREADS:
+		return number(first, end, UINT64_MAX, &st->threads);
+	case FIELD_START:
+		return number(first, end, UINT64_MAX, &st->start_ticks);
+	}
+	return true;
+}
+
 bool proc_stat__parse(const char *text, size_t len, struct proc_stat *ret)
 {
 	const char *at = len ? memrchr(text, ')', len) : NULL, *end = text + len;
-	uint64_t ppid = 0, start;
+	struct proc_stat st = { 0 };
 
 	if (!at)
 		return false;
@@ -50,16 +83,24 @@ bool proc_stat__parse(const char *text, size_t len, struct proc_stat *ret)
 
 		while (at < end && *at != ' ' && *at != '\n')
 			at++;
-		if (field == FIELD_PPID && !number(first, at, INT32_MAX, &ppid))
+		if (!take_field(field, first, at, &st))
 			return false;
 		if (field != FIELD_START)
 			continue;
-		if (!number(first, at, UINT64_MAX, &start))
-			return false;
-		*ret = (struct proc_stat){ .ppid = ppid, .start_ticks = start };
+		*ret = st;
 		return true;
 	}
 	return false;
+}
+
+bool proc_stat__leader_exits(const struct proc_stat *st)
+{
+	return st->state == 'Z' || st->state == 'X' || st->flags & PF_EXITING;
+}
+
+bool proc_stat__is_dead(const struct proc_stat *st)
+{
+	return (st->state == 'Z' || st->state == 'X') && st->threads <= 1;
 }
 
 int proc_stat__read(pid_t pid, struct proc_stat *ret)

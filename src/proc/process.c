@@ -16,6 +16,8 @@
 #define STALE_READS_PER_SEC 1000
 /* Kernel samples and late records may follow a process's exit. */
 #define KEEP_EXITED (2 * NSEC_PER_SEC)
+/* A process whose leader has exited is looked at every so often. */
+#define LOOK_AGAIN (10 * NSEC_PER_SEC)
 
 /*
  * Records that are older than what is known of the process are part of it already, or, where they
@@ -76,6 +78,8 @@ static bool sighting_of(const struct rec_mmap *r, struct dso_sighting *ret)
 		.start = r->start,
 		.end = r->start + r->len,
 		.pgoff = r->pgoff,
+		.time = r->hdr.time,
+		.mnt_ns = r->facts.mnt_ns,
 	};
 	return ret->end > ret->start && !(ret->start >> 63);
 }
@@ -191,11 +195,13 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 		p->version = parent->version;
 }
 
-/* Has /proc asked later whether the process lives on, once for a process. */
+/* Has /proc asked whether the process lives on, a while after the last of its threads' exits. */
 static void maybe_exited(struct process_table *t, struct process *p, uint64_t time)
 {
-	if (p->exited_at || !vec_push(&t->exited, p->pid))
-		p->exited_at = time;
+	if (!p->look_at && vec_push(&t->exited, p->pid))
+		return;
+	p->exited_at = time;
+	p->look_at = time + KEEP_EXITED;
 }
 
 static void on_exit_record(struct process_table *t, const struct rec_task *r)
@@ -266,7 +272,7 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		p->used = true;
 		if (p->losses == t->losses ||
 		    !process_budget__spend(&t->stale_budget, clock__now(), STALE_READS_PER_SEC) ||
-		    process_read__start_ticks(pid) != start_ticks)
+		    !process_read__lives(pid, start_ticks))
 			return p;
 		return process_table__read(t, pid);
 	}
@@ -274,7 +280,7 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 	if (p && start_ticks < p->start_ticks)
 		return NULL;
 	/* Unknown, or another process has had this pid: records were lost. */
-	if (process_read__start_ticks(pid) != start_ticks) {
+	if (!process_read__lives(pid, start_ticks)) {
 		process_table__drop(t, pid);
 		return NULL;
 	}
@@ -288,20 +294,26 @@ void process_table__reap(struct process_table *t, uint64_t now)
 	for (size_t i = 0; i < t->exited.len; i++) {
 		uint32_t pid = t->exited.data[i];
 		struct process *p = process_table__known(t, pid);
-		uint64_t ticks;
+		struct proc_stat stat;
 
-		if (!p || !p->exited_at)
+		if (!p || !p->look_at)
 			continue;
-		if (now < p->exited_at + KEEP_EXITED) {
+		if (now < p->look_at) {
 			t->exited.data[kept++] = pid;
 			continue;
 		}
-		ticks = process_read__start_ticks(pid);
-		if (!ticks || (p->start_ticks && ticks != p->start_ticks)) {
+		if (!process_read__living(pid, &stat) ||
+		    (p->start_ticks && stat.start_ticks != p->start_ticks)) {
 			shared_vm__left(&t->shared, pid);
 			process_table__drop(t, pid);
-		} else {
-			p->exited_at = 0; /* other threads live on */
+			continue;
+		}
+		/* Other threads live on, or the exit takes long. */
+		p->exited_at = p->look_at = 0;
+		/* The last exit may have been told already: the kernel's part of it follows. */
+		if (proc_stat__leader_exits(&stat)) {
+			p->look_at = now + LOOK_AGAIN;
+			t->exited.data[kept++] = pid;
 		}
 	}
 	t->exited.len = kept;

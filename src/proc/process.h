@@ -64,6 +64,7 @@ struct process {
 	uint64_t reread_at;	  /* ns; /proc/PID/maps is not read again before */
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */
+	uint64_t look_at;	  /* ns; then /proc is asked whether it lives; 0: not in `exited` */
 	struct jit_space *jit;	  /* its JIT code (proc/jit_files.h); NULL: none */
 	bool used;		  /* sampled since the eviction's hand came by */
 };
@@ -158,7 +159,8 @@ struct dso_sighting process__sighting(const struct process *p, const struct mapp
  */
 bool process_table__reread(struct process_table *t, struct process *p);
 
-/* Forgets processes that exited a while before `now` (ns, CLOCK_MONOTONIC) and are gone. */
+/* Forgets processes that exited a while before `now` (ns, CLOCK_MONOTONIC), also if unwaited for.
+ */
 void process_table__reap(struct process_table *t, uint64_t now);
 
 #endif

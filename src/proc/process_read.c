@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "object/proc_stat.h"
 #include "proc/mappings.h"
 #include "proc/maps_reader.h"
 #include "proc/process_jit.h"
@@ -27,11 +26,16 @@
 /* Reading as many takes tens of milliseconds. */
 #define PRUNE_WAIT NSEC_PER_SEC
 
-uint64_t process_read__start_ticks(uint32_t pid)
+bool process_read__living(uint32_t pid, struct proc_stat *ret)
+{
+	return !proc_stat__read(pid, ret) && !proc_stat__is_dead(ret);
+}
+
+bool process_read__lives(uint32_t pid, uint64_t start_ticks)
 {
 	struct proc_stat stat;
 
-	return proc_stat__read(pid, &stat) ? 0 : stat.start_ticks;
+	return process_read__living(pid, &stat) && stat.start_ticks == start_ticks;
 }
 
 /* there: mappings that were in /proc just now. */
@@ -46,20 +50,21 @@ static void prune_at_twice(struct process *p, size_t there)
 
 struct process *process_table__read(struct process_table *t, uint32_t pid)
 {
-	uint64_t as_of = clock__now(), start = process_read__start_ticks(pid);
+	uint64_t as_of = clock__now();
 	struct process *p, *was;
+	struct proc_stat stat;
 
-	if (!start)
+	if (!process_read__living(pid, &stat))
 		return NULL;
 	was = process_table__take_out(t, pid);
 	p = process_table__add(t, pid);
 	if (p) {
 		p->as_of = as_of;
 		p->losses = t->losses;
-		p->start_ticks = start;
+		p->start_ticks = stat.start_ticks;
 		/* Another may have got the id meanwhile. */
 		if (maps_reader__read(t->dsos, pid, p, &t->stats.maps_dropped) ||
-		    process_read__start_ticks(pid) != start) {
+		    !process_read__lives(pid, stat.start_ticks)) {
 			process_table__drop(t, pid);
 			p = NULL;
 		} else {
@@ -154,7 +159,7 @@ bool process_table__reread(struct process_table *t, struct process *p)
 	 * ahead of its turn, and such an image shares no mapping with the one that is known, unless
 	 * both were placed alike.
 	 */
-	if (!p->exec_ahead && process_read__start_ticks(p->pid) == p->start_ticks &&
+	if (!p->exec_ahead && process_read__lives(p->pid, p->start_ticks) &&
 	    !maps_reader__read(t->dsos, p->pid, &now, &t->stats.maps_dropped) &&
 	    (!p->maps.len || mappings__share(p, &now))) {
 		vec_for_each(&now.maps, m) {

@@ -3,10 +3,13 @@
 #ifndef EBOLT_PROC_PROCESS_READ_H
 #define EBOLT_PROC_PROCESS_READ_H
 
+#include "object/proc_stat.h"
 #include "proc/process.h"
 
-/* The start time of what runs under this id now; 0: nothing does. */
-uint64_t process_read__start_ticks(uint32_t pid);
+/* Whether a process has this id now, and isn't only waited for by its parent. */
+bool process_read__living(uint32_t pid, struct proc_stat *ret);
+/* Whether it is this one. */
+bool process_read__lives(uint32_t pid, uint64_t start_ticks);
 
 /* Takes one of so many a second; false where none is left. */
 bool process_budget__spend(struct process_budget *b, uint64_t now, uint64_t per_sec);

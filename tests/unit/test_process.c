@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "object/proc_stat.h"
 #include "proc/maps_reader.h"
 #include "proc/mappings.h"
 #include "proc/process.h"
@@ -210,6 +214,81 @@ static void exited_is_kept_a_while_then_forgotten(void **state)
 	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
 	process_table__reap(&table, 12 + 10 * sec);
 	assert_int_equal(ino_at(PID_A, 5, 0x1000), 0);
+}
+
+/* What its parent doesn't wait for is in /proc, but is no process any more. */
+static void who_is_waited_for_is_forgotten(void **state)
+{
+	const uint64_t sec = 1000000000;
+	pid_t pid = fork();
+	siginfo_t info;
+
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
+	record_task(REC_FORK, pid, pid, getpid(), 10);
+	record_task(REC_EXIT, pid, pid, getpid(), 12);
+	process_table__reap(&table, 12 + 3 * sec);
+	assert_int_equal(table.by_pid.len, 0);
+	assert_null(process_table__read(&table, pid));
+	assert_int_equal(table.by_pid.len, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static int stay(void *arg)
+{
+	pause();
+	return 0;
+}
+
+/* The leader exits, and later the rest without a record. */
+static void without_its_leader_a_process_is_looked_at_again(void **state)
+{
+	static char stack[64 * 1024] __attribute__((aligned(16)));
+	const uint64_t sec = 1000000000;
+	struct proc_stat st;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid) {
+		clone(stay, stack + sizeof(stack),
+		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL);
+		syscall(SYS_exit, 0);
+	}
+	/* The leader's end makes no event while other threads live. */
+	do {
+		usleep(1000);
+		assert_int_equal(proc_stat__read(pid, &st), 0);
+	} while (st.state != 'Z');
+	assert_false(proc_stat__is_dead(&st));
+	record_task(REC_FORK, pid, pid, getpid(), 10);
+	record_task(REC_EXIT, pid, pid, getpid(), 12);
+	process_table__reap(&table, 3 * sec);
+	assert_int_equal(table.by_pid.len, 1);
+	process_table__reap(&table, 30 * sec);
+	assert_int_equal(table.by_pid.len, 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
+	process_table__reap(&table, 60 * sec);
+	assert_int_equal(table.by_pid.len, 0);
+	assert_int_equal(table.exited.len, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Of many threads: it is kept for samples of the last of them. */
+static void exited_is_kept_for_its_last_thread(void **state)
+{
+	const uint64_t sec = 1000000000;
+
+	record_task(REC_FORK, PID_A, PID_A, 1, 10);
+	record_mmap(PID_A, 11, 0x1000, 0x1000, 77);
+	record_task(REC_EXIT, PID_A, PID_B, 1, 12);
+	record_task(REC_EXIT, PID_A, PID_A, 1, 2 * sec);
+	process_table__reap(&table, 3 * sec);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 77);
+	process_table__reap(&table, 5 * sec);
+	assert_int_equal(ino_at(PID_A, 5, 0x1000), 0);
+	assert_int_equal(table.exited.len, 0);
 }
 
 static void the_same_inode_of_another_generation_is_another_file(void **state)
@@ -762,6 +841,9 @@ int main(void)
 		T(a_reused_pid_has_nothing_of_the_old),
 		T(another_start_time_is_another_process),
 		T(exited_is_kept_a_while_then_forgotten),
+		T(who_is_waited_for_is_forgotten),
+		T(without_its_leader_a_process_is_looked_at_again),
+		T(exited_is_kept_for_its_last_thread),
 		T(the_same_inode_of_another_generation_is_another_file),
 		T(files_that_no_sample_hit_are_closed),
 		T(reads_a_running_process),
