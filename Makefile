@@ -134,6 +134,10 @@ $(W)/churn: WL_LD := -ldl
 # Bound at once: what binds lazily runs through the first PLT entry, which is no function.
 $(W)/one $(W)/two: WL_LD := -fuse-ld=lld -Wl,--emit-relocs -Wl,-z,now -ldl
 
+# At a fixed address, both at the same.
+$(W)/exec_a $(W)/exec_b: tests/workloads/exec_pair.h
+$(W)/exec_a $(W)/exec_b: WL_LD := -nostdlib -static -ffreestanding
+
 $(W)/%: tests/workloads/%.c tests/workloads/workload.h
 	$(call msg,WORKLOAD,$@)
 	@mkdir -p $(@D)

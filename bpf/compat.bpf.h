@@ -148,4 +148,59 @@ static __always_inline __u64 idle_switches(void)
 	}
 }
 
+/* What can be seen of how far the current task is in exec. */
+struct exec_state {
+	__u64 task;
+	__u64 start_stack; /* of its memory; 0 also where there is none */
+	__u64 in_exec;
+	__u64 cred_guard_owner;
+};
+
+#define MUTEX_FLAGS 7ull /* include/linux/mutex.h: the lowest bits of the owner */
+
+#define EXEC_STATE(t, READ, READ_BIT)                                           \
+	((struct exec_state){                                                   \
+		.task = (__u64)(t),                                             \
+		.start_stack = READ(t, mm, start_stack),                        \
+		.in_exec = bpf_core_field_exists(struct task_struct, in_execve) \
+				   ? READ_BIT(t, in_execve)                     \
+				   : READ(t, fs, in_exec),                      \
+		.cred_guard_owner = bpf_core_field_exists(struct mutex, owner)  \
+					    ? READ(t, signal, CRED_GUARD_OWNER) \
+					    : 0,                                \
+	})
+#define CRED_GUARD_OWNER cred_guard_mutex.owner.counter
+
+static __always_inline struct exec_state exec_state(void)
+{
+	if (config.task_btf) {
+		struct task_struct *t = (void *)bpf_get_current_task_btf();
+
+		return EXEC_STATE(t, LOAD, BPF_CORE_READ_BITFIELD);
+	} else {
+		struct task_struct *t = (void *)bpf_get_current_task();
+
+		return EXEC_STATE(t, BPF_CORE_READ, BPF_CORE_READ_BITFIELD_PROBED);
+	}
+}
+
+/*
+ * Whether the user registers, as the kernel saved them when it was entered, are of another image
+ * than the current task's memory. So it is in exec from where the new memory is taken up
+ * (exec_mmap()) until the registers are set for it (start_thread()). The new memory has no
+ * start_stack yet: that is set when all is mapped, right before the registers are. Of what is left
+ * the task's in_execve tells, which begins before the new memory and ends after the registers; the
+ * part where the memory is still the old one is that which holds the cred_guard_mutex, let go in
+ * setup_new_exec().
+ *
+ * All of this is in Linux 5.10 to 7.2; in_exec stands for an in_execve that is not there. With
+ * CONFIG_PREEMPT_RT a mutex has no such owner, and all of exec counts.
+ */
+static __always_inline bool user_regs_are_of_old_image(void)
+{
+	struct exec_state e = exec_state();
+
+	return !e.start_stack || (e.in_exec && (e.cred_guard_owner & ~MUTEX_FLAGS) != e.task);
+}
+
 #endif

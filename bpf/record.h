@@ -60,7 +60,11 @@ struct rec_sample {
 	__u32 inner_pid;   /* pid in the process's own pid namespace */
 	__u32 mnt_ns;	   /* inode number of the mount namespace */
 	char comm[REC_COMM_LEN];
-	__u16 nr_kernel, nr_user; /* frames, leaf first */
+	/*
+	 * Frames, leaf first. No user frames also within exec, from where the old image's memory is
+	 * gone until the registers are the new one's.
+	 */
+	__u16 nr_kernel, nr_user;
 	__u32 pad;
 	__u64 ips[]; /* nr_kernel kernel addresses, then nr_user user addresses */
 };

@@ -57,7 +57,10 @@ static __always_inline enum result why_not_sent(__u64 len)
 	return used + len + 8 >= size ? RING_FULL : RING_BUSY;
 }
 
-/* Walks one stack to *at; the bytes written. No stack (a kernel thread's user side) is 0. */
+/*
+ * Walks one stack to *at; the bytes written. No stack (a kernel thread's user side) is 0. In exec
+ * the user's is not to be asked for, once the registers are of another image than the memory.
+ */
 static __always_inline __u32 walk(void *ctx, void *at, __u64 flags)
 {
 	long n = bpf_get_stack(ctx, at, STACK_BYTES, flags);
@@ -94,7 +97,7 @@ static __always_inline enum result sample(struct bpf_perf_event_data *ctx, struc
 
 	if (!config.no_kernel && !user_mode)
 		kernel = walk(ctx, s->scratch + sizeof(*rec) / 8, 0);
-	if (!config.no_user)
+	if (!config.no_user && (user_mode || !user_regs_are_of_old_image()))
 		user = walk(ctx, (void *)s->scratch + sizeof(*rec) + kernel, BPF_F_USER_STACK);
 	if (kernel / 8 >= config.max_stack)
 		flags |= REC_F_KERNEL_TRUNCATED;

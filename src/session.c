@@ -334,10 +334,12 @@ static int add_sample(struct session *s, const struct rec_sample *r, const struc
 		return err ? err : profile__add(s->profile, key, frames);
 	}
 	/*
-	 * The leaf is where the CPU was, so something executable must be there. Callers may be
-	 * what a frame-pointer walk makes of other data: they don't justify a reading.
+	 * In user mode the leaf is where the CPU was, so something executable must be there.
+	 * Callers may be what a frame-pointer walk makes of other data, and what the kernel was
+	 * entered from can be 0 (of a thread that it made itself): they don't justify a reading.
 	 */
-	if (ips[0] < VSYSCALL_START && !process__lookup(p, ips[0]))
+	if (r->hdr.flags & REC_F_USER_MODE && ips[0] < VSYSCALL_START &&
+	    !process__lookup(p, ips[0]))
 		process_table__reread(&s->procs, p);
 	for (uint32_t i = 0; i < r->nr_user && !err; i++)
 		err = p->jit ? jit_frame(s, p, call_site(ips, i), &jit[i])

@@ -93,8 +93,21 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+struct mutex {
+	atomic_long_t owner; /* not with CONFIG_PREEMPT_RT */
+};
+
 struct signal_struct {
 	atomic_t live; /* threads that have not exited */
+	struct mutex cred_guard_mutex;
+};
+
+struct mm_struct {
+	unsigned long start_stack;
 };
 
 struct super_block {
@@ -160,6 +173,7 @@ struct backing_file { /* Linux 6.5 */
 
 struct fs_struct {
 	struct path root;
+	int in_exec;
 };
 
 struct vm_area_struct;
@@ -207,6 +221,8 @@ struct sched_entity {
 
 struct task_struct {
 	struct sched_entity se;
+	struct mm_struct *mm;
+	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;

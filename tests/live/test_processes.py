@@ -91,6 +91,31 @@ def exec_by_another_thread_than_the_leader():
 
 
 @case
+def samples_within_exec_between_two_programs_at_one_address():
+    # Until exec is done the saved registers are the old program's, and soon the new one is mapped:
+    # there the caller's address is in a function that never runs.
+    out = tempdir() + "/p.folded"
+    pair = [workload("exec_a"), workload("exec_b")]
+    ledger = record("-F", HZ, "-o", out, "--", *pair, 1000 if VM else 20000)
+    kept = dropped = user = 0
+    for stack in folded(out, ledger):
+        ours = [f for f in stack.frames if re.match(rb"[ab]_(execs|never)$|(begin|_start)$", f)]
+        kernel_only = stack.frames and not ours
+        check(not any(f.endswith(b"_never") for f in ours), f"what never ran: {stack.raw}")
+        check(not any(re.match(rb"\[(unknown|anon|exec_)", f) for f in stack.frames),
+              f"without a name: {stack.raw}")
+        # The kernel gives the process the new program's comm before it maps that.
+        other = {b"exec_a": b"b_", b"exec_b": b"a_"}.get(stack.comm, b"?")
+        check(not any(f.startswith(other) for f in ours), f"the other program's code: {stack.raw}")
+        dropped += stack.count * bool(kernel_only)
+        user += stack.count * (stack.frames == ours)
+        kept += stack.count * (bool(ours) and stack.frames != ours)
+    note(f"{user} in user mode, {kept} in the kernel with a caller, {dropped} without")
+    # What comes before the new memory is taken up is still called by the old program, for certain.
+    check(kept > 20 and dropped > 20, f"{kept} and {dropped} samples within exec")
+
+
+@case
 def fork_then_exec_in_the_child():
     launched(f"lib:{FIRST}", "fork", BURN, "fork", f"exec:{TWO}", BURN)
 
