@@ -114,7 +114,7 @@ struct rec_ksymbol {
 
 struct rec_lost {
 	struct rec_hdr hdr;
-	__u64 count; /* at least so many records */
+	__u64 count; /* at least so many records; 0: it isn't sure that there were any */
 	__u64 until; /* CLOCK_MONOTONIC, ns: none of a later time */
 };
 

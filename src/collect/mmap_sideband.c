@@ -10,11 +10,15 @@
  * and may wrap at the end of the ring.
  *
  * When a ring is full, records are dropped and counted. PERF_RECORD_LOST reports it with the next
- * record that fits, which may be much later, and counts too few; with PERF_FORMAT_LOST read(2) on
- * the event tells exactly. That is a system call a CPU, so it is made only when a ring was found
- * more than half full, or when a LOST record was, or at the end. Either way the loss goes out as a
- * REC_LOST, upon which /proc is to be read again. It happened since the drain before, which is its
- * time: no sample from then on is to be looked up in what was known till then.
+ * record that fits, which may be much later or never, and counts too few; with PERF_FORMAT_LOST
+ * read(2) on the event tells exactly. That is a system call a CPU, so it is made only when a ring
+ * was found more than half full, or when a LOST record was, or at the end. Without it, a ring that
+ * was so full that the longest record would not have fit counts as one that lost some.
+ *
+ * Either way the loss goes out as a REC_LOST, upon which /proc is to be read again. It happened
+ * since the drain before, which is its time: no sample from then on is to be looked up in what was
+ * known till then. So does the loss of records that came and could not be passed on. One that can't
+ * be passed on itself stays to be told by the next drain.
  */
 #include "collect/mmap_sideband.h"
 
@@ -41,10 +45,16 @@
 
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
+/*
+ * The longest of the records that are asked for, an MMAP2: 72 bytes, a path of PATH_MAX, and what
+ * SAMPLE_TYPE adds.
+ */
+#define LONGEST_RECORD (72 + 4096 + 24)
+
 struct ring {
 	int cpu, fd;
 	struct perf_event_mmap_page *page;
-	uint64_t lost; /* as far as it was reported by REC_LOST */
+	uint64_t lost; /* as far as it is known */
 };
 
 struct sideband {
@@ -52,9 +62,11 @@ struct sideband {
 	int epoll_fd;
 	size_t ring_bytes;
 	bool no_tasks, ksymbol, lost_count;
-	uint64_t drained_at;			  /* ns; when the last drain began */
 	uint64_t lost_before;			  /* of rings that were reopened */
 	uint64_t lost_here;			  /* records that came but could not be passed on */
+	uint64_t told;				  /* of all that is lost, by REC_LOST */
+	uint64_t told_until;			  /* ns; what was lost before is told */
+	bool maybe_lost;			  /* some may be that are in none of the counts */
 	struct buf rec;				  /* the record that is being passed on */
 	uint8_t whole[PERF_RECORD_BYTES_MAX + 1]; /* a record that wraps, in one piece */
 };
@@ -178,7 +190,7 @@ int sideband__open(const struct sideband_opts *opts, struct sideband **ret, char
 	sb->no_tasks = opts->no_tasks;
 	sb->ksymbol = opts->ksymbol;
 	sb->lost_count = opts->lost_count;
-	sb->drained_at = clock__now();
+	sb->told_until = clock__now();
 	sb->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sb->epoll_fd < 0)
 		err = -errno;
@@ -245,24 +257,6 @@ struct drain {
 	size_t records;
 };
 
-static void pass_lost(struct drain *d, struct ring *r, uint64_t total)
-{
-	struct rec_lost lost = {
-		.hdr = { .type = REC_LOST,
-			 .length = sizeof(lost),
-			 .time = d->sb->drained_at,
-			 .cpu = r->cpu },
-		.count = total - r->lost,
-		.until = clock__now(),
-	};
-
-	if (total <= r->lost)
-		return;
-	r->lost = total;
-	d->fn(d->ctx, &lost.hdr);
-	d->records++;
-}
-
 /* The kernel's count of the records that this ring had no room for. */
 static uint64_t kernel_lost(const struct ring *r)
 {
@@ -283,7 +277,7 @@ static void pass(struct drain *d, struct ring *r, const void *bytes, size_t len)
 	if (err == -ENOTSUP)
 		return; /* a kind that was not asked for, such as THROTTLE */
 	if (!err && pr.kind == PERF_REC_LOST) {
-		pass_lost(d, r, sb->lost_count ? kernel_lost(r) : r->lost + pr.lost.count);
+		r->lost = sb->lost_count ? kernel_lost(r) : r->lost + pr.lost.count;
 		return;
 	}
 	buf__clear(&sb->rec);
@@ -301,8 +295,7 @@ static void drain_ring(struct drain *d, struct ring *r)
 	struct sideband *sb = d->sb;
 	const uint8_t *data = (const uint8_t *)r->page + getpagesize();
 	uint64_t mask = sb->ring_bytes - 1, tail = r->page->data_tail;
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	bool was_filling = head - tail > sb->ring_bytes / 2;
+	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), was = tail, most;
 
 	while (tail != head) {
 		/* A header never wraps: records start at multiples of 8. */
@@ -324,8 +317,33 @@ static void drain_ring(struct drain *d, struct ring *r)
 		tail += size;
 	}
 	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
-	if (was_filling && sb->lost_count)
-		pass_lost(d, r, kernel_lost(r));
+	/* It filled on while it was read: whatever was dropped, it was never fuller than this. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	most = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) - was;
+	if (!sb->lost_count)
+		sb->maybe_lost |= most + LONGEST_RECORD > sb->ring_bytes;
+	else if (most > sb->ring_bytes / 2)
+		r->lost = kernel_lost(r);
+}
+
+/* began: when the drain did. */
+static void pass_lost(struct drain *d, uint64_t began)
+{
+	struct sideband *sb = d->sb;
+	struct rec_lost lost = {
+		.hdr = { .type = REC_LOST, .length = sizeof(lost), .time = sb->told_until },
+		.count = sideband__lost(sb) - sb->told,
+		.until = clock__now(),
+	};
+
+	if (lost.count || sb->maybe_lost) {
+		d->records++;
+		if (d->fn(d->ctx, &lost.hdr))
+			return;
+	}
+	sb->told += lost.count;
+	sb->told_until = began;
+	sb->maybe_lost = false;
 }
 
 size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct rec_hdr *rec),
@@ -336,7 +354,7 @@ size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct re
 
 	vec_for_each(&sb->rings, r)
 		drain_ring(&d, r);
-	sb->drained_at = began;
+	pass_lost(&d, began);
 	return d.records;
 }
 

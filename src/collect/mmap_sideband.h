@@ -47,8 +47,9 @@ void sideband__settle(struct sideband *sb);
 
 /*
  * Passes on what the rings hold, of each CPU in order, of all CPUs in none: records in the form of
- * bpf/record.h, borrowed for the call. A failing callback's record counts as lost. Returns the
- * number of records.
+ * bpf/record.h, borrowed for the call; and a REC_LOST where records were lost since the last drain,
+ * or may have been (count 0). A failing callback's record counts as lost; a REC_LOST is tried again
+ * in the next drain. Returns the number of records.
  */
 size_t sideband__drain(struct sideband *sb, int (*fn)(void *ctx, const struct rec_hdr *rec),
 		       void *ctx);

@@ -17,8 +17,9 @@
 
 struct comms {
 	uint32_t me;
-	unsigned int seen, out_of_order, next;
+	unsigned int seen, out_of_order, next, losses;
 	uint64_t lost, lost_at;
+	bool refuses, refuses_losses; /* to take them */
 };
 
 static int count_comm(void *ctx, const struct rec_hdr *rec)
@@ -28,11 +29,16 @@ static int count_comm(void *ctx, const struct rec_hdr *rec)
 	unsigned int n;
 
 	if (rec->type == REC_LOST) {
-		s->lost += ((const struct rec_lost *)rec)->count;
 		s->lost_at = rec->time;
+		if (s->refuses_losses)
+			return -E2BIG;
+		s->losses++;
+		s->lost += ((const struct rec_lost *)rec)->count;
 	}
 	if (rec->type != REC_COMM || c->pid != s->me || sscanf(c->comm, "name-%u", &n) != 1)
 		return 0;
+	if (s->refuses)
+		return -E2BIG;
 	s->seen++;
 	s->out_of_order += n < s->next;
 	s->next = n + 1;
@@ -48,13 +54,13 @@ static void rename_self(unsigned int n)
 }
 
 /* One CPU, and this process on it. Skips the test where side-bands may not be opened. */
-static struct sideband *open_small(void)
+static struct sideband *open_with(size_t pages, bool lost_count)
 {
 	static const char *const none[] = { NULL };
 	struct cpu_list online;
 	struct cpu_list one;
 	struct features f;
-	struct sideband_opts o = { .cpus = &one, .ring_bytes = getpagesize() };
+	struct sideband_opts o = { .cpus = &one, .ring_bytes = pages * getpagesize() };
 	struct sideband *sb;
 	const char *unknown;
 	char *why = NULL, list[16];
@@ -71,7 +77,7 @@ static struct sideband *open_small(void)
 
 	assert_int_equal(features__probe(&f, none, NULL, &unknown), 0);
 	o.ksymbol = f.has[FEATURE_KSYMBOL];
-	o.lost_count = f.has[FEATURE_LOST_COUNT];
+	o.lost_count = lost_count && f.has[FEATURE_LOST_COUNT];
 	err = sideband__open(&o, &sb, &why);
 	free(why);
 	cpu_list__done(&one);
@@ -79,6 +85,11 @@ static struct sideband *open_small(void)
 		skip();
 	assert_int_equal(err, 0);
 	return sb;
+}
+
+static struct sideband *open_small(void)
+{
+	return open_with(1, true);
 }
 
 static void test_wraps(void **state)
@@ -126,6 +137,68 @@ static void test_loss(void **state)
 	sideband__free(sb);
 }
 
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* No record fits any more, so none says that some were lost, and the kernel doesn't count them. */
+static void test_loss_that_nothing_tells(void **state)
+{
+	struct comms s = { .me = getpid() };
+	struct sideband *sb = open_with(16, false);
+	uint64_t before;
+
+	sideband__drain(sb, count_comm, &s);
+	for (unsigned int i = 0; i < 10; i++)
+		rename_self(i);
+	sideband__drain(sb, count_comm, &s);
+	assert_int_equal(s.seen, 10);
+	assert_int_equal(s.losses, 0);
+	before = now();
+	for (unsigned int i = 10; i < 3000; i++)
+		rename_self(i);
+	sideband__drain(sb, count_comm, &s);
+	assert_in_range(s.seen, 10, 2000);
+	assert_int_equal(s.losses, 1);
+	assert_in_range(s.lost_at, 1, before);
+	sideband__free(sb);
+}
+
+/* Records that find no room above, and then the record of that loss. */
+static void test_loss_that_finds_no_room(void **state)
+{
+	struct comms s = { .me = getpid() };
+	struct sideband *sb = open_with(16, true);
+	uint64_t before;
+
+	sideband__drain(sb, count_comm, &s);
+	before = now();
+	for (unsigned int i = 0; i < 3; i++)
+		rename_self(i);
+	s.refuses = s.refuses_losses = true;
+	sideband__drain(sb, count_comm, &s);
+	assert_int_equal(sideband__lost(sb), 3);
+	s.refuses = s.refuses_losses = false;
+	for (int i = 0; i < 2; i++) {
+		sideband__drain(sb, count_comm, &s);
+		assert_int_equal(s.losses, 1);
+		assert_int_equal(s.lost, 3);
+		assert_in_range(s.lost_at, 1, before);
+	}
+	s.refuses = true;
+	before = now();
+	rename_self(3);
+	sideband__drain(sb, count_comm, &s);
+	assert_int_equal(s.losses, 2);
+	assert_int_equal(s.lost, 4);
+	assert_in_range(s.lost_at, 1, before);
+	sideband__free(sb);
+}
+
 static bool readable(const struct sideband *sb)
 {
 	struct pollfd fd = { .fd = sideband__fd(sb), .events = POLLIN };
@@ -156,6 +229,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_loss_that_nothing_tells),
+		cmocka_unit_test(test_loss_that_finds_no_room),
 		cmocka_unit_test(test_wakes),
 	};
 
