@@ -1,41 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Finding the file behind a mapping.
- *
- * A path is no identity: the file may be deleted, replaced, in another mount namespace, or a
- * memfd that never had a path. So the file is opened through what holds it, in this order:
- *
- *	/proc/PID/map_files/START-END	the mapping's own file, also when unlinked
- *	/proc/PID/root + path		the path as the process sees it
- *	path				as we see it
- *
- * and each is accepted only if its identity is the mapping's. stat() states another device or
- * inode than mappings do on overlayfs; then a page of the candidate is mapped and the kernel asked,
- * by /proc/self/maps, what it calls that file.
- */
 #include "proc/dso.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <linux/fs.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "object/proc_maps.h"
+#include "proc/dso_open.h"
 
 /* Descriptors that are left to the rest of the program: rings, events, outputs. */
 #define FD_RESERVE    1024
 #define MAPS_TEXT_MAX (256u << 20)
-
-static const char deleted_suffix[] = " (deleted)";
 
 int dso_table__init(struct dso_table *t, struct strtab *strings)
 {
@@ -44,6 +26,7 @@ int dso_table__init(struct dso_table *t, struct strtab *strings)
 	*t = (struct dso_table){ .strings = strings, .vdso_index = HASHMAP_NONE };
 	vec_init(&t->dsos, DSOS_MAX);
 	hashmap__init(&t->index, DSOS_MAX);
+	helper__init(&t->helper);
 	if (getrlimit(RLIMIT_NOFILE, &lim))
 		return -errno;
 	lim.rlim_cur = lim.rlim_max;
@@ -60,143 +43,9 @@ void dso_table__done(struct dso_table *t)
 			close(d->fd);
 	vec_done(&t->dsos);
 	hashmap__done(&t->index);
+	helper__done(&t->helper);
 	free(t->vdso);
 	t->vdso = NULL;
-}
-
-/* The identity that the kernel states for a mapping of this file. */
-static int identity_when_mapped(int fd, struct dso_id *ret)
-{
-	struct proc_maps_entry e;
-	struct proc_maps pm;
-	struct buf text;
-	void *page;
-	int err;
-
-	page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (page == MAP_FAILED)
-		return -errno;
-	buf__init(&text, MAPS_TEXT_MAX);
-	err = buf__read_path(&text, "/proc/self/maps");
-	munmap(page, 1);
-	if (!err) {
-		err = -ENOENT;
-		proc_maps__init(&pm, text.data, text.len);
-		while (proc_maps__next(&pm, &e)) {
-			/* Equal neighbours are merged into one mapping. */
-			if ((uint64_t)page < e.start || (uint64_t)page >= e.end)
-				continue;
-			*ret = (struct dso_id){ .maj = e.maj, .min = e.min, .ino = e.ino };
-			err = 0;
-			break;
-		}
-	}
-	buf__done(&text);
-	return err;
-}
-
-static bool same_file(const struct dso_id *a, const struct dso_id *b)
-{
-	return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
-}
-
-static bool has_identity(int fd, const struct stat *st, const struct dso_id *want)
-{
-	struct dso_id have = { .maj = major(st->st_dev),
-			       .min = minor(st->st_dev),
-			       .ino = st->st_ino };
-
-	if (same_file(&have, want))
-		return true;
-	return !identity_when_mapped(fd, &have) && same_file(&have, want);
-}
-
-/*
- * Opens a regular file and checks that it is the wanted one. Devices and FIFOs are never opened,
- * only looked at: opening one can block or do something.
- */
-static int open_checked(const char *path, const struct dso_id *want, int *ret_fd)
-{
-	_cleanup_close_ int look = open(path, O_PATH | O_CLOEXEC);
-	_cleanup_close_ int fd = -1;
-	char self[64];
-	struct stat st;
-
-	if (look < 0 || fstat(look, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", look);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	if (!has_identity(fd, &st, want))
-		return -ESTALE;
-	*ret_fd = steal_fd(&fd);
-	return 0;
-}
-
-static size_t without_deleted(const char *path, size_t len)
-{
-	size_t n = sizeof(deleted_suffix) - 1;
-
-	return len > n && !memcmp(path + len - n, deleted_suffix, n) ? len - n : len;
-}
-
-static int open_under(const char *root, const struct dso_sighting *s, size_t len, int *ret_fd)
-{
-	_cleanup_free_ char *path = NULL;
-
-	if (asprintf(&path, "%s%.*s", root, (int)len, s->path) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	return open_checked(path, &s->id, ret_fd);
-}
-
-static int open_sighting(const struct dso_sighting *s, int *ret_fd)
-{
-	/* A file may really be called so, and then it isn't deleted: both are tried. */
-	size_t lens[] = { s->path_len, without_deleted(s->path, s->path_len) };
-	pid_t tids[] = { s->pid, s->tid };
-	size_t nr_lens = lens[0] == lens[1] ? 1 : 2;
-	size_t nr_tids = !s->tid || s->tid == s->pid ? 1 : 2;
-	int err = -ENOENT;
-	char place[96];
-
-	for (size_t i = 0; i < nr_tids; i++) {
-		snprintf(place, sizeof(place), "/proc/%d/map_files/%llx-%llx", tids[i],
-			 (unsigned long long)s->start, (unsigned long long)s->end);
-		if (!open_checked(place, &s->id, ret_fd))
-			return 0;
-	}
-	if (s->path_len == 0 || s->path[0] != '/')
-		return err;
-	for (size_t l = 0; l < nr_lens; l++) {
-		for (size_t i = 0; i < nr_tids; i++) {
-			snprintf(place, sizeof(place), "/proc/%d/root", tids[i]);
-			if (!open_under(place, s, lens[l], ret_fd))
-				return 0;
-		}
-		err = open_under("", s, lens[l], ret_fd);
-		if (!err)
-			return 0;
-	}
-	return err;
-}
-
-struct dso_probe {
-	const struct dso_table *t;
-	const struct dso_id *id;
-};
-
-static bool same_dso(const void *ctx, uint32_t i)
-{
-	const struct dso_probe *p = ctx;
-	const struct dso_id *have = &p->t->dsos.data[i].id;
-
-	return p->t->dsos.data[i].kind == DSO_FILE && same_file(have, p->id) &&
-	       (!have->gen_known || !p->id->gen_known || have->gen == p->id->gen);
 }
 
 static void remember_mapping(struct dso *d, const struct dso_sighting *s)
@@ -240,33 +89,32 @@ static bool has_descriptor(struct dso_table *t, struct dso *d)
 	return false;
 }
 
-static bool is_gone(const struct dso_sighting *s)
-{
-	char path[48];
-
-	/* What has exited and wasn't waited for has no root any more. */
-	snprintf(path, sizeof(path), "/proc/%d/root", s->tid ? s->tid : s->pid);
-	return access(path, F_OK) && (errno == ENOENT || errno == ESRCH);
-}
-
 static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighting *s)
 {
 	unsigned int gen;
 
 	if (!has_descriptor(t, d))
 		return;
-	d->open_error = open_sighting(s, &d->fd);
+	d->open_error = dso_open__sighting(s, d->was_open ? &d->st : NULL, &d->fd, &d->st);
 	if (d->open_error) {
-		d->tries += !is_gone(s);
+		d->tries += !dso_open__is_gone(s);
 		return;
 	}
-	t->nr_open++;
-	t->nr_idle += !d->hit;
 	/* /proc/PID/maps doesn't tell the generation; where the file system does, take it. */
-	if (!d->id.gen_known && !ioctl(d->fd, FS_IOC_GETVERSION, &gen)) {
+	if (!ioctl(d->fd, FS_IOC_GETVERSION, &gen)) {
+		if (d->id.gen_known && d->id.gen != gen) {
+			close(d->fd);
+			d->fd = -1;
+			d->open_error = -ESTALE;
+			d->tries++;
+			return;
+		}
 		d->id.gen = gen;
 		d->id.gen_known = true;
 	}
+	d->was_open = true;
+	t->nr_open++;
+	t->nr_idle += !d->hit;
 }
 
 void dso_table__hit(struct dso_table *t, uint32_t index, const struct dso_sighting *s)
@@ -289,41 +137,208 @@ static bool is_jit_marker(const char *path)
 	return base && !strncmp(base, "/jit-", 5);
 }
 
-int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index)
+/* ---- which file a sighting is of ------------------------------------------------------------- */
+
+/* The DSOs of a sighting's identity: what is known of them. */
+struct found {
+	uint32_t unique;   /* stat and mappings agree, so there is no other */
+	uint32_t by_stat;  /* the file that was looked at */
+	uint32_t by_path;  /* has the sighting's path, the last of nr_by_path */
+	uint32_t unopened; /* never open */
+	uint32_t unopened_by_path;
+	uint32_t unsure;     /* stands for all of this path that could not be told apart */
+	uint32_t nr_by_path; /* without the unsure */
+	uint32_t nr;	     /* of this device and inode, also of other generations */
+};
+
+struct dso_probe {
+	const struct dso_table *t;
+	const struct dso_sighting *s;
+	const struct dso_stat *st; /* NULL: not known */
+	struct found *found;
+};
+
+/* Adds to what was found; true: look no further. */
+static bool find_one(const void *ctx, uint32_t i)
 {
-	uint64_t hash = hash_combine(hash_u64(s->id.ino), (uint64_t)s->id.maj << 32 | s->id.min);
-	struct dso_probe probe = { .t = t, .id = &s->id };
-	uint32_t i = hashmap__find(&t->index, hash, same_dso, &probe);
-	struct dso d = { .id = s->id, .kind = DSO_FILE, .fd = -1 };
-	int err;
+	const struct dso_probe *p = ctx;
+	const struct dso *d = &p->t->dsos.data[i];
+	const struct dso_id *have = &d->id, *want = &p->s->id;
+	struct found *f = p->found;
 
-	if (i != HASHMAP_NONE) {
-		struct dso *known = &t->dsos.data[i];
-
-		if (s->id.gen_known && !known->id.gen_known) {
-			known->id.gen = s->id.gen;
-			known->id.gen_known = true;
-		}
-		if (known->fd < 0 && known->tries < DSO_OPEN_TRIES)
-			try_open(t, known, s);
-		remember_mapping(known, s);
-		*ret_index = i;
-		return 0;
+	if (d->kind != DSO_FILE || have->maj != want->maj || have->min != want->min ||
+	    have->ino != want->ino)
+		return false;
+	f->nr++;
+	if (have->gen_known && want->gen_known && have->gen != want->gen)
+		return false;
+	/* Of a file that isn't held open the inode may be another's by now, of another generation.
+	 */
+	if (d->was_open && dso_stat__is_of(&d->st, have)) {
+		f->unique = i;
+		return d->fd >= 0 || (have->gen_known && want->gen_known);
 	}
-	err = strtab__intern(t->strings, s->path, s->path_len, &d.path);
+	if (d->was_open && p->st && d->st.dev == p->st->dev && d->st.ino == p->st->ino)
+		f->by_stat = i;
+	if (!d->was_open && !d->unsure)
+		f->unopened = i;
+	if (!dso_open__same_path(d->path, strlen(d->path), p->s->path,
+				 strnlen(p->s->path, p->s->path_len)))
+		return false;
+	if (d->unsure) {
+		f->unsure = i;
+		return false;
+	}
+	f->nr_by_path++;
+	f->by_path = i;
+	if (!d->was_open)
+		f->unopened_by_path = i;
+	return false;
+}
+
+static uint64_t hash_of_id(const struct dso_id *id)
+{
+	return hash_combine(hash_u64(id->ino), (uint64_t)id->maj << 32 | id->min);
+}
+
+static struct found find_all(const struct dso_table *t, const struct dso_sighting *s,
+			     const struct dso_stat *st)
+{
+	struct found f = { .unique = HASHMAP_NONE,
+			   .by_stat = HASHMAP_NONE,
+			   .by_path = HASHMAP_NONE,
+			   .unopened = HASHMAP_NONE,
+			   .unopened_by_path = HASHMAP_NONE,
+			   .unsure = HASHMAP_NONE };
+	struct dso_probe probe = { .t = t, .s = s, .st = st, .found = &f };
+
+	hashmap__find(&t->index, hash_of_id(&s->id), find_one, &probe);
+	return f;
+}
+
+/* Anyone can map files at a high rate. */
+static bool spend_look(struct dso_table *t)
+{
+	uint64_t now = clock__now();
+
+	if (now - t->looks_since >= NSEC_PER_SEC) {
+		t->looks_since = now;
+		t->looks_left = DSO_LOOKS_PER_SEC;
+	}
+	if (!t->looks_left)
+		return false;
+	t->looks_left--;
+	return true;
+}
+
+/*
+ * The DSO of a sighting. HASHMAP_NONE: a new one; unsure, if it is one of several that are known,
+ * and can't be told which.
+ */
+static uint32_t choose(struct dso_table *t, const struct dso_sighting *s, bool *ret_unsure,
+		       uint32_t *ret_nr)
+{
+	struct found f = find_all(t, s, NULL);
+	struct dso_stat st;
+
+	*ret_unsure = false;
+	*ret_nr = f.nr;
+	if (f.unique != HASHMAP_NONE || !f.nr)
+		return f.unique;
+	if (spend_look(t) && !dso_open__look(s, &st)) {
+		f = find_all(t, s, &st);
+		if (f.by_stat != HASHMAP_NONE)
+			return f.by_stat;
+		return dso_stat__is_of(&st, &s->id) ? f.unopened : f.unopened_by_path;
+	}
+	if (f.nr_by_path == 1)
+		return f.by_path;
+	*ret_unsure = f.nr_by_path > 1;
+	return f.unsure;
+}
+
+static int add(struct dso_table *t, const struct dso_sighting *s, bool unsure, uint32_t *ret_index)
+{
+	struct dso d = { .id = s->id, .kind = DSO_FILE, .fd = -1, .unsure = unsure };
+	struct found f;
+	int err = strtab__intern(t->strings, s->path, s->path_len, &d.path);
+
 	if (err)
 		return err;
 	d.jit_marker = is_jit_marker(d.path);
 	err = vec_reserve(&t->dsos, t->dsos.len + 1);
 	if (err)
 		return err;
-	err = hashmap__add(&t->index, hash, t->dsos.len);
-	if (err)
-		return err;
-	try_open(t, &d, s);
-	remember_mapping(&d, s);
+	if (unsure) {
+		d.tries = DSO_OPEN_TRIES;
+		d.open_error = -ESTALE;
+	} else {
+		try_open(t, &d, s);
+		/* By another path than it is known by, and not looked at before. */
+		f = find_all(t, s, d.was_open ? &d.st : NULL);
+		if (f.by_stat != HASHMAP_NONE) {
+			close(d.fd);
+			t->nr_open--;
+			t->nr_idle--;
+			*ret_index = f.by_stat;
+			return 0;
+		}
+	}
 	*ret_index = t->dsos.len;
-	return vec_push(&t->dsos, d);
+	err = hashmap__add(&t->index, hash_of_id(&s->id), t->dsos.len);
+	if (!err)
+		return vec_push(&t->dsos, d);
+	if (d.fd >= 0) {
+		close(d.fd);
+		t->nr_open--;
+		t->nr_idle--;
+	}
+	return err;
+}
+
+static struct dso_recall *recall_of(struct dso_table *t, const struct dso_sighting *s)
+{
+	uint64_t hash = hash_combine(hash_combine(s->time, s->start), s->pid);
+
+	return &t->recalls[hash % DSO_RECALLS];
+}
+
+static bool recall(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index)
+{
+	const struct dso_recall *r = recall_of(t, s);
+
+	if (!s->time || r->time != s->time || r->start != s->start || r->pid != (uint32_t)s->pid)
+		return false;
+	*ret_index = r->dso;
+	return true;
+}
+
+int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index)
+{
+	struct dso *known;
+	bool unsure, is_new = false;
+	uint32_t i, nr;
+	int err;
+
+	if (!recall(t, s, &i)) {
+		i = choose(t, s, &unsure, &nr);
+		is_new = i == HASHMAP_NONE;
+		err = !is_new ? 0 : nr < DSOS_OF_ONE_ID_MAX ? add(t, s, unsure, &i) : -E2BIG;
+		if (err)
+			return err;
+	}
+	known = &t->dsos.data[i];
+	if (s->id.gen_known && !known->id.gen_known) {
+		known->id.gen = s->id.gen;
+		known->id.gen_known = true;
+	}
+	if (!is_new && known->fd < 0 && known->tries < DSO_OPEN_TRIES)
+		try_open(t, known, s);
+	remember_mapping(known, s);
+	*recall_of(t, s) =
+		(struct dso_recall){ .time = s->time, .start = s->start, .pid = s->pid, .dso = i };
+	*ret_index = i;
+	return 0;
 }
 
 /* Copies our own vdso's image out of memory; the auxiliary vector says where it starts. */

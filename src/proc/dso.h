@@ -3,9 +3,14 @@
  * The files that were mapped executable, each once.
  *
  * While it runs a DSO is identified by (device, inode, generation) of its mapping, as the mapping
- * record or /proc/PID/maps state them (stat may differ, on overlayfs). The file is opened when it
- * is first seen, while the process that maps it is there, and the descriptor kept: later the file
- * may be deleted or replaced.
+ * record or /proc/PID/maps state them. The file is opened when it is first seen, while the process
+ * that maps it is there, and the descriptor kept: later the file may be deleted or replaced.
+ *
+ * Where stat() states another device or inode than mappings do, a mapping's identity is not one
+ * file's alone: overlayfs (from 6.7) states the real inode number of whichever layer, btrfs one
+ * device for all of its subvolumes. There each sighting's file is looked at, and told from others
+ * by what stat() states. If it can't be any more, as the process is gone, it is the file that is
+ * known by its identity and path, or, if there are several, none: such frames get no name.
  */
 #ifndef EBOLT_PROC_DSO_H
 #define EBOLT_PROC_DSO_H
@@ -16,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/hashmap.h"
+#include "base/helper.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "object/elf_file.h"
@@ -30,12 +36,23 @@
 #define DSOS_IDLE_MAX 1024
 /* A file that could not be opened is tried again so often. */
 #define DSO_OPEN_TRIES 8
+/* Files of one identity, of which most have another generation. */
+#define DSOS_OF_ONE_ID_MAX 1024
+/* How often it is looked at which file a mapping is of, a second. */
+#define DSO_LOOKS_PER_SEC 10000
+/* Mapping records that were foreseen, and whose turn is to come. */
+#define DSO_RECALLS 2048
 
 struct dso_id {
 	uint32_t maj, min;
 	uint64_t ino;
 	uint64_t gen;
 	bool gen_known; /* /proc/PID/maps doesn't tell it */
+};
+
+/* What stat() states of an open file: two files that are there at once never have the same. */
+struct dso_stat {
+	uint64_t dev, ino;
 };
 
 enum dso_kind {
@@ -45,27 +62,51 @@ enum dso_kind {
 
 struct dso {
 	struct dso_id id;
-	uint8_t kind;				  /* enum dso_kind */
-	int fd;					  /* of the file; -1 where it could not be opened */
-	int open_error;				  /* negative errno, when fd is -1 */
-	uint8_t tries;				  /* openings that failed while its process lived */
-	bool hit;				  /* a sample was in it */
-	bool short_of_fds;			  /* counted: there was no descriptor for it */
-	bool jit_marker;			  /* called like a jitdump (proc/jit_files.h) */
-	const char *path;			  /* interned; as the mapping stated it */
+	uint8_t kind;	    /* enum dso_kind */
+	int fd;		    /* of the file; -1 where it could not be opened */
+	int open_error;	    /* negative errno, when fd is -1 */
+	uint8_t tries;	    /* openings that failed while its process lived */
+	struct dso_stat st; /* once it was open */
+	bool was_open;	    /* st is known */
+	bool unsure;	    /* one of several, and not known which: never open */
+	bool hit;	    /* a sample was in it */
+	bool short_of_fds;  /* counted: there was no descriptor for it */
+	bool jit_marker;    /* called like a jitdump (proc/jit_files.h) */
+	const char *path;   /* interned; as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
 	uint32_t nr_mapped;
+};
+
+/* Which file a mapping record is of, found when it was foreseen: see struct dso_sighting.time. */
+struct dso_recall {
+	uint64_t time, start;
+	uint32_t pid, dso;
+};
+
+/* Comparisons of text that may have moved (proc/moved_text.h); all saved up at first. */
+#define MOVED_TEXT_PER_SEC 50
+#define MOVED_TEXT_SAVED   1000
+
+struct moved_text_budget {
+	uint64_t left;
+	uint64_t as_of;	  /* ns, CLOCK_MONOTONIC */
+	uint64_t refused; /* comparisons for which there was none */
 };
 
 struct dso_table {
 	VEC(struct dso) dsos;
 	struct hashmap index;
 	struct strtab *strings; /* borrowed */
+	struct helper helper;	/* reads what may never be read */
+	struct moved_text_budget comparisons;
 	size_t nr_open, max_open;
 	size_t nr_idle, max_idle; /* open, but not hit */
 	size_t hand;		  /* of closing idle ones, an index into dsos */
 	uint64_t short_of_fds;	  /* files that were not opened for want of descriptors */
-	void *vdso;		  /* the image of this machine's 64-bit vdso, or NULL */
+	uint64_t looks_since;	  /* ns; the begin of the second that looks_left is of */
+	uint32_t looks_left;
+	struct dso_recall recalls[DSO_RECALLS];
+	void *vdso; /* the image of this machine's 64-bit vdso, or NULL */
 	size_t vdso_len;
 	uint32_t vdso_index;
 };
@@ -77,6 +118,8 @@ struct dso_sighting {
 	size_t path_len;
 	pid_t pid, tid; /* tid: another thread, if the leader has exited; or 0 */
 	uint64_t start, end, pgoff;
+	uint64_t time;	 /* ns, of the record that states it; 0: it is so now */
+	uint32_t mnt_ns; /* inode number of the process's mount namespace; 0: not known */
 };
 
 int dso_table__init(struct dso_table *t, struct strtab *strings);

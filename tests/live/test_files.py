@@ -390,6 +390,73 @@ def overlayfs():
     both([path], meanwhile=lambda: os.unlink(path), again=lambda: copy(ONE, path))
 
 
+def both_of_one_identity(one, two):
+    """Files of `one` and `two` for which mappings state the same device and inode, run at once."""
+    def identity(burner, path):
+        with open(f"/proc/{burner.pid}/maps") as f:
+            return next(x.split()[3:5] for x in f if x.rstrip().endswith(path))
+    out, burners = tempdir() + "/a.folded", [Burner([one]), Burner([two])]
+    pids = [b.pid for b in burners]
+    note(f"identities: {[identity(*x) for x in zip(burners, (one, two))]}")
+    ledger = record_until_busy(pids, 0.3, "-p", ",".join(map(str, pids)), "-F", HZ, "--no-kernel",
+                               "--pid", "-o", out)
+    stacks = folded(out, ledger)
+    for burner in burners:
+        comm = f"{os.path.basename(burner.argv[0])}-{burner.pid}".encode()
+        judge(own(leaves([s for s in stacks if s.comm == comm])), burner.stop())
+
+    recording = Recording("-F", HZ, "--no-kernel", "-o", out, "--", "sh", "-c",
+                          '"$1" "$3" & "$2" "$3" & wait', "sh", one, two, f"burn:{BLOCKS}",
+                          ready=False)
+    stacks = folded(out, recording.finish())
+    counts = {k: int(v) for k, v in re.findall(r"(\w+_[abc])=(\d+)", recording.out)}
+    for path, prefix in ((one, "one_"), (two, "two_")):
+        comm = os.path.basename(path).encode()
+        judge(own(leaves([s for s in stacks if s.comm == comm])),
+              {k: v for k, v in counts.items() if k.startswith(prefix)})
+
+
+def overlay_of_one_inode_number():
+    """Of two file systems, with a file of `one` below and one of `two` above: the two paths."""
+    base = tempdir()
+    for name in ("below", "above", "merged"):
+        os.mkdir(f"{base}/{name}")
+    for name in ("below", "above"):
+        mount(base, "none", f"{base}/{name}", "tmpfs", "mode=755")
+    for name in ("upper", "work"):
+        os.mkdir(f"{base}/above/{name}")
+    ino = os.stat(copy(TWO, base + "/above/upper/two_above")).st_ino
+    for i in range(100):
+        path = copy(ONE, f"{base}/below/{i}")
+        if os.stat(path).st_ino == ino:
+            break
+    else:
+        raise Skip("tmpfs gave no file this inode number")
+    os.rename(path, base + "/below/one_below")
+    mount(base, "none", base + "/merged", "overlay",
+          f"lowerdir={base}/below,upperdir={base}/above/upper,workdir={base}/above/work,xino=off")
+    return base + "/merged/one_below", base + "/merged/two_above"
+
+
+@case
+def overlayfs_of_one_inode_number():
+    both_of_one_identity(*overlay_of_one_inode_number())
+
+
+@case
+def overlayfs_of_one_inode_number_and_one_path():
+    one, two = overlay_of_one_inode_number()
+    out, old = tempdir() + "/a.folded", Burner([one])
+    recording = Recording("-a", "-F", HZ, "--no-kernel", "--pid", "-o", out)
+    os.rename(two, one)
+    new = Burner([one])
+    wait_until("CPU time", lambda: min(cpu_seconds(old.pid), cpu_seconds(new.pid)) > 0.3, 120)
+    stacks = folded(out, recording.stop())
+    for burner in (old, new):
+        comm = f"one_below-{burner.pid}".encode()
+        judge(own(leaves([s for s in stacks if s.comm == comm])), burner.stop())
+
+
 @case
 def overlayfs_in_another_mount_namespace():
     base = tempdir()
@@ -408,8 +475,7 @@ def overlayfs_in_another_mount_namespace():
     both(argv)
 
 
-@case
-def btrfs():
+def btrfs_with_subvolumes(*names):
     needs("mkfs.btrfs")
     d = tempdir()
     os.mkdir(d + "/mnt")
@@ -417,8 +483,21 @@ def btrfs():
         f.truncate(256 << 20)
     subprocess.run(["mkfs.btrfs", "-q", d + "/image"], check=True, stderr=subprocess.DEVNULL)
     mount(d, d + "/image", d + "/mnt", "btrfs", "loop")
-    subprocess.run(["btrfs", "-q", "subvolume", "create", d + "/mnt/sub"], check=True)
-    both([copy(ONE, d + "/mnt/sub/program")])
+    for name in names:
+        subprocess.run(["btrfs", "-q", "subvolume", "create", f"{d}/mnt/{name}"], check=True)
+    return d + "/mnt"
+
+
+@case
+def btrfs():
+    both([copy(ONE, btrfs_with_subvolumes("sub") + "/sub/program")])
+
+
+@case
+def btrfs_of_one_inode_number():
+    # Each subvolume numbers its files anew.
+    d = btrfs_with_subvolumes("first", "second")
+    both_of_one_identity(copy(ONE, d + "/first/one_first"), copy(TWO, d + "/second/two_second"))
 
 
 @case

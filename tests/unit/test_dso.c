@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <linux/fs.h>
 
 #include "proc/dso.h"
 
@@ -157,6 +159,110 @@ static void what_a_living_process_cannot_show_is_given_up(void **state)
 	assert_true(dso__is_hit(&dsos.dsos.data[a]));
 }
 
+static void another_path_of_one_file_is_the_same(void **state)
+{
+	struct dso_sighting s = sighting(0);
+	uint32_t a = see(0), b;
+
+	assert_int_equal(unlink(paths[1]), 0);
+	assert_int_equal(link(paths[0], paths[1]), 0);
+	assert_int_equal(see(1), a);
+	/* stat states what mappings do: no other file can have this identity. */
+	s.pid = PID_GONE;
+	s.path = "/gone";
+	s.path_len = strlen(s.path);
+	assert_int_equal(dso_table__see(&dsos, &s, &b), 0);
+	assert_int_equal(b, a);
+}
+
+static uint32_t see_gone(const char *path, uint64_t time)
+{
+	struct dso_sighting s = sighting(0);
+	uint32_t i;
+
+	s.pid = PID_GONE;
+	s.path = path;
+	s.path_len = strlen(path);
+	s.time = time;
+	assert_int_equal(dso_table__see(&dsos, &s, &i), 0);
+	return i;
+}
+
+/* As where mappings state one identity for two files: that one's stat differs. */
+static void pretend_another(uint32_t index, unsigned int n)
+{
+	dsos.dsos.data[index].st.dev += n;
+}
+
+static void a_file_of_another_generation_is_not_opened(void **state)
+{
+	struct dso_sighting s = sighting(0);
+	unsigned int gen;
+	uint32_t a, b;
+	int fd = open(paths[0], O_RDONLY);
+	bool has_gen = !ioctl(fd, FS_IOC_GETVERSION, &gen);
+
+	close(fd);
+	if (!has_gen)
+		skip();
+	/* Its inode has been taken by the one that is there now. */
+	s.id.gen = gen + 1;
+	s.id.gen_known = true;
+	assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+	assert_false(is_open(a));
+	s.id.gen = gen;
+	assert_int_equal(dso_table__see(&dsos, &s, &b), 0);
+	assert_int_not_equal(b, a);
+	assert_true(is_open(b));
+	assert_int_equal(see(0), b);
+	assert_int_equal(dsos.nr_open, 1);
+}
+
+static void what_can_not_be_told_apart_has_no_file(void **state)
+{
+	uint32_t a = see(0), b, unsure, other;
+
+	pretend_another(a, 1);
+	/* Known by identity and path, and nothing else is. */
+	assert_int_equal(see_gone(paths[0], 0), a);
+	/* By another path it may be anything. */
+	other = see_gone("/elsewhere", 0);
+	assert_int_not_equal(other, a);
+	assert_false(is_open(other));
+	assert_int_equal(see_gone("/elsewhere", 0), other);
+	/* The same path leads to another file now. */
+	dsos.dsos.data[other].unsure = true;
+	b = see(0);
+	assert_int_not_equal(b, a);
+	assert_true(is_open(b));
+	pretend_another(b, 2);
+	unsure = see_gone(paths[0], 0);
+	assert_int_not_equal(unsure, a);
+	assert_int_not_equal(unsure, b);
+	assert_false(is_open(unsure));
+	assert_int_equal(see_gone(paths[0], 0), unsure);
+	assert_int_equal(dsos.dsos.len, 4);
+}
+
+static void a_record_is_of_the_file_that_was_seen_when_it_was_foreseen(void **state)
+{
+	struct dso_sighting s = sighting(0);
+	uint32_t a = see(0), b, c;
+
+	pretend_another(a, 1);
+	s.time = 5;
+	assert_int_equal(dso_table__see(&dsos, &s, &b), 0);
+	assert_int_not_equal(b, a);
+	pretend_another(b, 2);
+	/* The process has gone meanwhile, or has another file there. */
+	assert_int_equal(dso_table__see(&dsos, &s, &c), 0);
+	assert_int_equal(c, b);
+	s.time = 6;
+	assert_int_equal(dso_table__see(&dsos, &s, &c), 0);
+	assert_int_not_equal(c, a);
+	assert_int_not_equal(c, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +274,15 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_living_process_cannot_show_is_given_up,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(another_path_of_one_file_is_the_same, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_file_of_another_generation_is_not_opened, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_can_not_be_told_apart_has_no_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_record_is_of_the_file_that_was_seen_when_it_was_foreseen, setup,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
