@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/helper.h"
 #include "object/elf_file.h"
 #include "object/proc_maps.h"
 
@@ -18,6 +20,12 @@ static uint64_t page_mask(void)
 {
 	return sysconf(_SC_PAGESIZE) - 1;
 }
+
+/* Pages at addr of a process, and at off in the file that comes with it. */
+struct comparison {
+	uint32_t pid;
+	uint64_t addr, off, pages;
+};
 
 static bool read_all(int fd, uint8_t *buf, uint64_t at)
 {
@@ -35,29 +43,54 @@ static bool read_file(int fd, uint8_t *buf, uint64_t at)
 	return true;
 }
 
-bool moved_text__is(const struct dso_table *dsos, uint32_t dso, uint64_t off, uint32_t pid,
-		    uint64_t addr, uint64_t len)
+/* 1: the bytes are the same. In the helper: both the memory and the file may never be read. */
+static HELPER_FN(compare)
 {
-	uint64_t pages = len / PAGE, checked = pages < MOVED_TEXT_PAGES ? pages : MOVED_TEXT_PAGES;
-	const struct dso *d = &dsos->dsos.data[dso];
+	const struct comparison *c = arg;
+	uint64_t checked = c->pages < MOVED_TEXT_PAGES ? c->pages : MOVED_TEXT_PAGES;
 	uint8_t memory[PAGE], file[PAGE];
 	_cleanup_close_ int mem = -1;
 	char path[48];
 
-	if (d->fd < 0 || !pages)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	snprintf(path, sizeof(path), "/proc/%u/mem", c->pid);
 	mem = open(path, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
-		return false;
+		return 0;
 	for (uint64_t i = 0; i < checked; i++) {
-		uint64_t page = checked > 1 ? i * (pages - 1) / (checked - 1) : 0;
+		uint64_t page = checked > 1 ? i * (c->pages - 1) / (checked - 1) : 0;
 
-		if (!read_all(mem, memory, addr + page * PAGE) ||
-		    !read_file(d->fd, file, off + page * PAGE) || memcmp(memory, file, PAGE))
-			return false;
+		if (!read_all(mem, memory, c->addr + page * PAGE) ||
+		    !read_file(fd, file, c->off + page * PAGE) || memcmp(memory, file, PAGE))
+			return 0;
 	}
+	return 1;
+}
+
+/* Saved up over time, so that a start beside many such processes finds enough. */
+static bool spend_comparison(struct moved_text_budget *b)
+{
+	uint64_t now = clock__now(), due = (now - b->as_of) / (NSEC_PER_SEC / MOVED_TEXT_PER_SEC);
+
+	if (due) {
+		b->left = due < MOVED_TEXT_SAVED - b->left ? b->left + due : MOVED_TEXT_SAVED;
+		b->as_of = now;
+	}
+	if (!b->left) {
+		b->refused++;
+		return false;
+	}
+	b->left--;
 	return true;
+}
+
+bool moved_text__is(struct dso_table *dsos, uint32_t dso, uint64_t off, uint32_t pid, uint64_t addr,
+		    uint64_t len)
+{
+	struct comparison c = { .pid = pid, .addr = addr, .off = off, .pages = len / PAGE };
+	const struct dso *d = &dsos->dsos.data[dso];
+
+	return d->fd >= 0 && c.pages && spend_comparison(&dsos->comparisons) &&
+	       helper__call(&dsos->helper, compare, &c, sizeof(c), d->fd, NULL) == 1;
 }
 
 /* Where in the file [start, end) would be, were it a segment of this file, loaded with this bias.

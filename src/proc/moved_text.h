@@ -10,7 +10,10 @@
  *     mapping below or above, whose load bias places such a segment there; and
  *   - the bytes there are the file's, in MOVED_TEXT_PAGES pages spread over it, the first and the
  *     last among them (in all, if there are no more).
- * Anything else is not: what a JIT runtime writes where a library was unmapped has other bytes.
+ * Anything else is not: what a JIT runtime writes where a library was unmapped has other bytes. Nor
+ * is what can't be compared in time (base/helper.h: who has the memory decides when it can be
+ * read), and what is over MOVED_TEXT_PER_SEC comparisons a second, of which MOVED_TEXT_SAVED can be
+ * saved up: programs that move their text do so once.
  */
 #ifndef EBOLT_PROC_MOVED_TEXT_H
 #define EBOLT_PROC_MOVED_TEXT_H
@@ -27,8 +30,8 @@
 #define MOVED_TEXT_TRIES 64
 
 /* Are the bytes at [addr, addr + len) of the process those of the DSO's file at off? */
-bool moved_text__is(const struct dso_table *dsos, uint32_t dso, uint64_t off, uint32_t pid,
-		    uint64_t addr, uint64_t len);
+bool moved_text__is(struct dso_table *dsos, uint32_t dso, uint64_t off, uint32_t pid, uint64_t addr,
+		    uint64_t len);
 
 /*
  * The file whose text [start, end) holds, by the neighbours in a /proc/PID/maps text. False: none.

@@ -78,4 +78,22 @@ def code_where_a_library_was_before_attaching():
     jit(True)
 
 
+@case
+def memory_behind_a_server_that_does_not_answer():
+    """Comparing it would wait as long as its owner wants: ebolt goes on, and ends."""
+    out = tempdir() + "/m.folded"
+    recording = Recording("-F", HZ, "-o", out, "--", workload("unread"), 2 * LONGER, tempdir(),
+                          ready=False)
+    status = recording.wait(120)
+    if status == 3:
+        raise Skip(re.search(r"unread: .*", recording.err)[0])
+    equal(status, 0, f"exit status:\n{recording.err}")
+    ledger = Ledger(recording.err)
+    found = leaves(folded(out, ledger))
+    # What other processes of this machine map may make records of this one be lost.
+    if "task_lost" not in ledger.causes:
+        check(found.get(b"burn_unread", 0) > 0.5 * sum(found.values()), found)
+        check(" took too long" in recording.err, f"it was read in time:\n{recording.err}")
+
+
 main()
