@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "output/output_file.h"
 #include "proc/dso.h"
+#include "proc/dso_sweep.h"
 #include "proc/jit_files.h"
 #include "proc/jit_message.h"
 #include "proc/ksyms.h"
@@ -69,7 +70,7 @@ struct session *session__new(const struct session_opts *opts)
 	s->opts = *opts;
 	vec_init(&s->outputs, OUTPUTS_MAX);
 	s->profile = profile__new(&opts->profile);
-	if (!s->profile || dso_table__init(&s->dsos, s->profile->strings)) {
+	if (!s->profile || dso_table__init(&s->dsos)) {
 		profile__free(s->profile);
 		free(s);
 		return NULL;
@@ -414,7 +415,10 @@ static void foresee_record(void *ctx, const struct rec_hdr *rec)
 
 static void on_round(void *ctx)
 {
-	poll_jit(ctx, false);
+	struct session *s = ctx;
+
+	poll_jit(s, false);
+	dso_sweep__run(&s->procs, clock__now());
 }
 
 struct source_sink session__sink(struct session *s)
@@ -486,7 +490,7 @@ static void say_stats(const struct session *s)
 
 	pr_debug("%zu stacks in memory of %zu distinct frames in %zu files; %" PRIu64
 		 " bytes of stacks put aside",
-		 s->profile->stacks.len, s->profile->frames.len, s->dsos.dsos.len,
+		 s->profile->stacks.len, s->profile->frames.len, dso_table__len(&s->dsos),
 		 s->profile->spill.size);
 	if (s->profile->spill_error)
 		pr_warn("stacks can't be put aside in a file (%s): all are held in memory; a "

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/strtab.h"
 #include "cmd/cmd.h"
 #include "object/elf_file.h"
 #include "object/symtab.h"
@@ -23,8 +22,6 @@
 #include "proc/process.h"
 #include "profile/demangle.h"
 #include "profile/explain.h"
-
-#define STRINGS_MAX (64u << 20)
 
 static const char help[] =
 	"usage: ebolt resolve ELF OFF...\n"
@@ -54,7 +51,7 @@ struct resolver {
 	/* of a file */
 	int fd;
 	/* of a process */
-	struct strtab *strings;
+	bool has_tables; /* of a process: dsos and what follows */
 	struct dso_table dsos;
 	struct process_table procs;
 	struct process *process;
@@ -293,10 +290,8 @@ static int open_process(struct resolver *r)
 {
 	int err;
 
-	r->strings = strtab__new(STRINGS_MAX);
-	if (!r->strings)
-		return -ENOMEM;
-	err = dso_table__init(&r->dsos, r->strings);
+	r->has_tables = true;
+	err = dso_table__init(&r->dsos);
 	if (err)
 		return err;
 	process_table__init(&r->procs, &r->dsos);
@@ -317,11 +312,10 @@ static void close_all(struct resolver *r)
 {
 	symtab__free(r->symtab);
 	elf_file__close(r->elf);
-	if (r->strings) {
+	if (r->has_tables) {
 		process_table__done(&r->procs);
 		jit_files__free(r->jit);
 		dso_table__done(&r->dsos);
-		strtab__free(r->strings);
 	}
 	cleanup__close(&r->fd);
 }

@@ -19,12 +19,13 @@
 #define FD_RESERVE    1024
 #define MAPS_TEXT_MAX (256u << 20)
 
-int dso_table__init(struct dso_table *t, struct strtab *strings)
+int dso_table__init(struct dso_table *t)
 {
 	struct rlimit lim;
 
-	*t = (struct dso_table){ .strings = strings, .vdso_index = HASHMAP_NONE };
+	*t = (struct dso_table){ .vdso_index = HASHMAP_NONE, .sweep_at = DSO_SWEEP_MIN };
 	vec_init(&t->dsos, DSOS_MAX);
+	vec_init(&t->free_places, DSOS_MAX);
 	hashmap__init(&t->index, DSOS_MAX);
 	helper__init(&t->helper);
 	if (getrlimit(RLIMIT_NOFILE, &lim))
@@ -38,10 +39,13 @@ int dso_table__init(struct dso_table *t, struct strtab *strings)
 
 void dso_table__done(struct dso_table *t)
 {
-	vec_for_each(&t->dsos, d)
+	vec_for_each(&t->dsos, d) {
 		if (d->fd >= 0)
 			close(d->fd);
+		free(d->path);
+	}
 	vec_done(&t->dsos);
+	vec_done(&t->free_places);
 	hashmap__done(&t->index);
 	helper__done(&t->helper);
 	free(t->vdso);
@@ -59,6 +63,16 @@ static void remember_mapping(struct dso *d, const struct dso_sighting *s)
 		d->mapped[d->nr_mapped++] = m;
 }
 
+static void close_file(struct dso_table *t, struct dso *d)
+{
+	if (d->fd < 0)
+		return;
+	close(d->fd);
+	d->fd = -1;
+	t->nr_open--;
+	t->nr_idle -= !d->hit;
+}
+
 static void close_idle(struct dso_table *t)
 {
 	for (size_t steps = t->nr_idle ? t->dsos.len : 0; steps; steps--) {
@@ -66,12 +80,9 @@ static void close_idle(struct dso_table *t)
 
 		if (d->fd < 0 || d->hit)
 			continue;
-		close(d->fd);
-		d->fd = -1;
+		close_file(t, d);
 		d->open_error = -EMFILE;
 		d->tries = 0;
-		t->nr_open--;
-		t->nr_idle--;
 		return;
 	}
 }
@@ -257,16 +268,51 @@ static uint32_t choose(struct dso_table *t, const struct dso_sighting *s, bool *
 	return f.unsure;
 }
 
+static int set_path(struct dso_table *t, struct dso *d, const char *path, size_t len)
+{
+	len = strnlen(path, len);
+	if (len > DSO_PATHS_MAX - t->path_bytes)
+		return -E2BIG;
+	d->path = strndup(path, len);
+	if (!d->path)
+		return -ENOMEM;
+	t->path_bytes += len;
+	d->jit_marker = is_jit_marker(d->path);
+	return 0;
+}
+
+static void free_dso(struct dso_table *t, struct dso *d)
+{
+	close_file(t, d);
+	t->path_bytes -= d->path ? strlen(d->path) : 0;
+	free(d->path);
+	*d = (struct dso){ .kind = DSO_FREE, .fd = -1 };
+}
+
+/* Puts it into the table, which owns it from then on. */
+static int place_dso(struct dso_table *t, const struct dso *d, uint32_t *ret_index)
+{
+	bool reuse = t->free_places.len;
+	uint32_t place = reuse ? t->free_places.data[t->free_places.len - 1] : t->dsos.len;
+	int err = reuse ? 0 : vec_reserve(&t->dsos, t->dsos.len + 1);
+
+	if (!err)
+		err = hashmap__add(&t->index, hash_of_id(&d->id), place);
+	if (err)
+		return err;
+	t->free_places.len -= reuse;
+	t->dsos.len += !reuse;
+	t->dsos.data[place] = *d;
+	*ret_index = place;
+	return 0;
+}
+
 static int add(struct dso_table *t, const struct dso_sighting *s, bool unsure, uint32_t *ret_index)
 {
 	struct dso d = { .id = s->id, .kind = DSO_FILE, .fd = -1, .unsure = unsure };
 	struct found f;
-	int err = strtab__intern(t->strings, s->path, s->path_len, &d.path);
+	int err = set_path(t, &d, s->path, s->path_len);
 
-	if (err)
-		return err;
-	d.jit_marker = is_jit_marker(d.path);
-	err = vec_reserve(&t->dsos, t->dsos.len + 1);
 	if (err)
 		return err;
 	if (unsure) {
@@ -277,22 +323,14 @@ static int add(struct dso_table *t, const struct dso_sighting *s, bool unsure, u
 		/* By another path than it is known by, and not looked at before. */
 		f = find_all(t, s, d.was_open ? &d.st : NULL);
 		if (f.by_stat != HASHMAP_NONE) {
-			close(d.fd);
-			t->nr_open--;
-			t->nr_idle--;
+			free_dso(t, &d);
 			*ret_index = f.by_stat;
 			return 0;
 		}
 	}
-	*ret_index = t->dsos.len;
-	err = hashmap__add(&t->index, hash_of_id(&s->id), t->dsos.len);
-	if (!err)
-		return vec_push(&t->dsos, d);
-	if (d.fd >= 0) {
-		close(d.fd);
-		t->nr_open--;
-		t->nr_idle--;
-	}
+	err = place_dso(t, &d, ret_index);
+	if (err)
+		free_dso(t, &d);
 	return err;
 }
 
@@ -324,10 +362,15 @@ int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *
 		i = choose(t, s, &unsure, &nr);
 		is_new = i == HASHMAP_NONE;
 		err = !is_new ? 0 : nr < DSOS_OF_ONE_ID_MAX ? add(t, s, unsure, &i) : -E2BIG;
+		/* Soon: half of them may be of no use, as a file's inode is taken again and again.
+		 */
+		if (nr > DSOS_OF_ONE_ID_MAX / 2)
+			t->sweep_at = 0;
 		if (err)
 			return err;
 	}
 	known = &t->dsos.data[i];
+	known->seen_in = t->sweeps;
 	if (s->id.gen_known && !known->id.gen_known) {
 		known->id.gen = s->id.gen;
 		known->id.gen_known = true;
@@ -339,6 +382,43 @@ int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *
 		(struct dso_recall){ .time = s->time, .start = s->start, .pid = s->pid, .dso = i };
 	*ret_index = i;
 	return 0;
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------ */
+
+bool dso_table__sweep_due(const struct dso_table *t, uint64_t now)
+{
+	return dso_table__len(t) >= t->sweep_at && now >= t->sweep_not_before;
+}
+
+void dso_table__need(struct dso_table *t, uint32_t index)
+{
+	t->dsos.data[index].needed = true;
+}
+
+/* What was seen since the last sweep may be of records whose turn is to come. */
+void dso_table__sweep(struct dso_table *t, uint64_t now)
+{
+	for (size_t i = 0; i < t->dsos.len; i++) {
+		struct dso *d = &t->dsos.data[i];
+
+		if (d->kind == DSO_FILE && !d->needed && !d->hit && d->seen_in != t->sweeps &&
+		    !vec_push(&t->free_places, i)) {
+			hashmap__remove(&t->index, hash_of_id(&d->id), i);
+			free_dso(t, d);
+		}
+		d->needed = false;
+	}
+	for (size_t i = 0; i < DSO_RECALLS; i++)
+		if (t->recalls[i].time && t->dsos.data[t->recalls[i].dso].kind == DSO_FREE)
+			t->recalls[i].time = 0;
+	t->sweeps++;
+	t->sweep_not_before = now + NSEC_PER_SEC;
+	t->sweep_at = 2 * dso_table__len(t);
+	if (t->sweep_at < DSO_SWEEP_MIN)
+		t->sweep_at = DSO_SWEEP_MIN;
+	if (t->sweep_at > DSOS_MAX / 4 * 3)
+		t->sweep_at = DSOS_MAX / 4 * 3;
 }
 
 /* Copies our own vdso's image out of memory; the auxiliary vector says where it starts. */
@@ -379,11 +459,14 @@ int dso_table__vdso(struct dso_table *t, uint32_t *ret_index)
 
 	if (t->vdso_index == HASHMAP_NONE) {
 		d.open_error = copy_vdso(t);
-		err = strtab__intern(t->strings, "[vdso]", 6, &d.path);
-		if (!err)
-			err = vec_push(&t->dsos, d);
+		err = set_path(t, &d, "[vdso]", 6);
 		if (err)
 			return err;
+		err = vec_push(&t->dsos, d);
+		if (err) {
+			free_dso(t, &d);
+			return err;
+		}
 		t->vdso_index = t->dsos.len - 1;
 	}
 	*ret_index = t->vdso_index;

@@ -22,7 +22,6 @@
 
 #include "base/hashmap.h"
 #include "base/helper.h"
-#include "base/strtab.h"
 #include "base/vec.h"
 #include "object/elf_file.h"
 
@@ -40,6 +39,10 @@
 #define DSOS_OF_ONE_ID_MAX 1024
 /* How often it is looked at which file a mapping is of, a second. */
 #define DSO_LOOKS_PER_SEC 10000
+#define DSO_PATHS_MAX	  (256u << 20) /* bytes of their paths, in all */
+/* So many DSOs are never too many. Of more, those that nothing needs are forgotten
+ * (proc/dso_sweep.h). */
+#define DSO_SWEEP_MIN 4096
 /* Mapping records that were foreseen, and whose turn is to come. */
 #define DSO_RECALLS 2048
 
@@ -58,6 +61,7 @@ struct dso_stat {
 enum dso_kind {
 	DSO_FILE,
 	DSO_VDSO,
+	DSO_FREE, /* a place for another */
 };
 
 struct dso {
@@ -70,9 +74,11 @@ struct dso {
 	bool was_open;	    /* st is known */
 	bool unsure;	    /* one of several, and not known which: never open */
 	bool hit;	    /* a sample was in it */
+	bool needed;	    /* something has it mapped, as of the sweep */
+	uint32_t seen_in;   /* the table's sweeps, when it was seen last */
 	bool short_of_fds;  /* counted: there was no descriptor for it */
 	bool jit_marker;    /* called like a jitdump (proc/jit_files.h) */
-	const char *path;   /* interned; as the mapping stated it */
+	char *path;	    /* as the mapping stated it */
 	struct elf_mapped mapped[DSO_MAPPED_MAX]; /* mappings seen, to decide between segments */
 	uint32_t nr_mapped;
 };
@@ -96,8 +102,12 @@ struct moved_text_budget {
 struct dso_table {
 	VEC(struct dso) dsos;
 	struct hashmap index;
-	struct strtab *strings; /* borrowed */
-	struct helper helper;	/* reads what may never be read */
+	VEC(uint32_t) free_places;
+	size_t path_bytes;
+	uint32_t sweeps;
+	size_t sweep_at;	   /* so many DSOs: see which are needed */
+	uint64_t sweep_not_before; /* ns */
+	struct helper helper;	   /* reads what may never be read */
 	struct moved_text_budget comparisons;
 	size_t nr_open, max_open;
 	size_t nr_idle, max_idle; /* open, but not hit */
@@ -122,10 +132,19 @@ struct dso_sighting {
 	uint32_t mnt_ns; /* inode number of the process's mount namespace; 0: not known */
 };
 
-int dso_table__init(struct dso_table *t, struct strtab *strings);
+int dso_table__init(struct dso_table *t);
 void dso_table__done(struct dso_table *t);
 
-/* The DSO of a mapping, opened and added if new. 0, -E2BIG or -ENOMEM. */
+/* How many there are, with the vdso. */
+static inline size_t dso_table__len(const struct dso_table *t)
+{
+	return t->dsos.len - t->free_places.len;
+}
+
+/*
+ * The DSO of a mapping, opened and added if new. 0, -E2BIG or -ENOMEM. The index holds until the
+ * next sweep but one, and for as long as a sample hit it or a mapping that the sweep finds has it.
+ */
 int dso_table__see(struct dso_table *t, const struct dso_sighting *s, uint32_t *ret_index);
 /*
  * A sample hit it, in the mapping of this sighting: from now on it stays open, and is opened if it
@@ -140,6 +159,14 @@ static inline bool dso__is_hit(const struct dso *d)
 
 /* The vdso's index (its image is ebolt's own: the kernel gives every 64-bit process the same). */
 int dso_table__vdso(struct dso_table *t, uint32_t *ret_index);
+
+/*
+ * Sweeping: when it is due (now: ns), who has mappings marks what is needed. What neither is nor
+ * was hit nor seen since the last sweep is closed and forgotten, and its index goes to another.
+ */
+bool dso_table__sweep_due(const struct dso_table *t, uint64_t now);
+void dso_table__need(struct dso_table *t, uint32_t index);
+void dso_table__sweep(struct dso_table *t, uint64_t now);
 
 /*
  * Opens a DSO for reading symbols. 0, or a negative errno (that of the first opening, or

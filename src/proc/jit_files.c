@@ -33,7 +33,9 @@ struct jit_files *jit_files__new(struct dso_table *dsos, bool keep_lines)
 	jf->dsos = dsos;
 	jf->pool = jit_pool__new(&opts);
 	jf->piece = jit_piece__new();
-	if (!jf->pool || !jf->piece) {
+	jf->paths = strtab__new(JIT_MESSAGE_PATHS_MAX);
+	if (!jf->pool || !jf->piece || !jf->paths) {
+		strtab__free(jf->paths);
 		jit_pool__free(jf->pool);
 		jit_piece__free(jf->piece);
 		free(jf);
@@ -115,8 +117,12 @@ static struct jit_who take_who(struct jit_files *jf, uint32_t pid)
 static void say(struct jit_files *jf, struct jit_message m)
 {
 	vec_for_each(&jf->said, s)
-		if (s->kind == m.kind && s->what == m.what && s->path == m.path)
+		if (s->kind == m.kind && s->what == m.what && !strcmp(s->path, m.path))
 			return;
+	/* Files come and go, what is said of them stays. */
+	if (jf->said.len >= JIT_MESSAGES_MAX ||
+	    strtab__intern(jf->paths, m.path, strlen(m.path), &m.path))
+		return;
 	if (!vec_push(&jf->said, m))
 		vec_push(&jf->messages, m);
 }
@@ -211,6 +217,7 @@ void jit_files__free(struct jit_files *jf)
 	vec_done(&jf->foreseen);
 	vec_done(&jf->messages);
 	vec_done(&jf->said);
+	strtab__free(jf->paths);
 	jit_piece__free(jf->piece);
 	jit_pool__free(jf->pool);
 	free(jf);
@@ -370,8 +377,8 @@ static void say_map(struct jit_files *jf, struct jit_space *s)
 	s->refused = true;
 	snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", s->who.pid,
 		 s->who.status.inner_pid);
-	if (!strtab__intern(jf->dsos->strings, path, strlen(path), &m.path))
-		say(jf, m);
+	m.path = path;
+	say(jf, m);
 }
 
 static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,

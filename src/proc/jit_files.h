@@ -29,13 +29,14 @@
 #include "proc/jit_who.h"
 
 /* How long a sample waits for a record that is newer. */
-#define JIT_WAIT_NS	  1000000000ull
-#define JIT_SPACES_MAX	  8192	/* processes; of more nothing is known */
-#define JIT_SPACE_UNNAMED 16384 /* addresses of a process that may yet get a name */
-#define JIT_SPACE_DUMPS	  16	/* of one process */
-#define JIT_FILES_MAX	  4096 /* descriptors, of all; or an eighth of the limit, if that is less */
-#define JIT_MESSAGES_MAX  1000 /* further refusals are only counted */
-#define JIT_POLL_BYTES	  (64u << 20) /* read of all files in a round */
+#define JIT_WAIT_NS	      1000000000ull
+#define JIT_SPACES_MAX	      8192  /* processes; of more nothing is known */
+#define JIT_SPACE_UNNAMED     16384 /* addresses of a process that may yet get a name */
+#define JIT_SPACE_DUMPS	      16    /* of one process */
+#define JIT_FILES_MAX	      4096 /* descriptors, of all; or an eighth of the limit, if that is less */
+#define JIT_MESSAGES_MAX      1000	  /* further refusals are only counted */
+#define JIT_MESSAGE_PATHS_MAX (4u << 20)  /* bytes of their paths */
+#define JIT_POLL_BYTES	      (64u << 20) /* read of all files in a round */
 
 enum jit_why {
 	JIT_WHY_ANON,	   /* no file of the process is known: maybe no JIT code */
@@ -93,7 +94,7 @@ struct jit_message {
 	int error;    /* JIT_MSG_OPEN: negative errno */
 	uint32_t pid;
 	uint64_t off;
-	const char *path; /* interned */
+	const char *path; /* borrowed from the struct jit_files */
 };
 
 struct jit_files_stats {
@@ -111,7 +112,8 @@ struct jit_foreseen {
 };
 
 struct jit_files {
-	struct dso_table *dsos; /* borrowed, as are its strings */
+	struct dso_table *dsos; /* borrowed */
+	struct strtab *paths;	/* of the messages */
 	struct jit_pool *pool;
 	VEC(struct jit_space *) spaces;
 	VEC(struct jit_foreseen) foreseen;

@@ -65,7 +65,7 @@ static int run(const char *path, int fd, struct profile *p, struct dso_table *ds
 							  .min = minor(st.st_dev),
 							  .ino = st.st_ino },
 						  .fd = fd,
-						  .path = path });
+						  .path = strdup(path) });
 	if (!err)
 		err = add_code(p, fd);
 	if (!err)
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	struct dso_table dsos;
 	int fd, err;
 
-	if (argc != 2 || !p || dso_table__init(&dsos, p->strings))
+	if (argc != 2 || !p || dso_table__init(&dsos))
 		return 2;
 	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {

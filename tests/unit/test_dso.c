@@ -11,12 +11,13 @@
 #include <linux/fs.h>
 
 #include "proc/dso.h"
+#include "proc/dso_sweep.h"
+#include "proc/process.h"
 
 /* A pid that can't be running: over the kernel's PID_MAX_LIMIT of 4 Mi. */
 #define PID_GONE 5000001
 #define FILES	 20
 
-static struct strtab *strings;
 static struct dso_table dsos;
 static char dir[] = "/tmp/ebolt-test-XXXXXX", paths[FILES][64];
 
@@ -28,8 +29,7 @@ static int setup(void **state)
 		snprintf(paths[i], sizeof(paths[i]), "%s/%d", dir, i);
 		close(creat(paths[i], 0600));
 	}
-	strings = strtab__new(1 << 20);
-	assert_int_equal(dso_table__init(&dsos, strings), 0);
+	assert_int_equal(dso_table__init(&dsos), 0);
 	return 0;
 }
 
@@ -39,7 +39,6 @@ static int teardown(void **state)
 		unlink(paths[i]);
 	rmdir(dir);
 	dso_table__done(&dsos);
-	strtab__free(strings);
 	return 0;
 }
 
@@ -263,6 +262,129 @@ static void a_record_is_of_the_file_that_was_seen_when_it_was_foreseen(void **st
 	assert_int_not_equal(c, b);
 }
 
+/* Sweeps, with one file mapped. */
+static void sweep(uint32_t needed)
+{
+	if (needed != UINT32_MAX)
+		dso_table__need(&dsos, needed);
+	dso_table__sweep(&dsos, 1);
+}
+
+static void what_nothing_needs_is_forgotten(void **state)
+{
+	uint32_t index[FILES], mapped, hot, vdso;
+	size_t bytes;
+
+	assert_int_equal(dso_table__vdso(&dsos, &vdso), 0);
+	for (int i = 0; i < FILES; i++)
+		index[i] = see(i);
+	mapped = index[3];
+	hot = index[4];
+	hit(4, hot);
+	/* Seen since the last sweep: their records' turn may be to come. */
+	sweep(mapped);
+	assert_int_equal(dso_table__len(&dsos), FILES + 1);
+	assert_int_equal(see(5), index[5]);
+	bytes = dsos.path_bytes;
+	sweep(mapped);
+	assert_int_equal(dso_table__len(&dsos), 4);
+	assert_int_equal(dsos.nr_open, 3);
+	assert_int_equal(dsos.nr_idle, 2);
+	assert_true(dsos.path_bytes < bytes / 4);
+	assert_int_equal(see(3), mapped);
+	assert_int_equal(see(4), hot);
+	assert_int_equal(see(5), index[5]);
+	assert_string_equal(dsos.dsos.data[hot].path, paths[4]);
+	assert_string_equal(dsos.dsos.data[vdso].path, "[vdso]");
+	/* Their places go to others. */
+	for (int n = 0; n < 3; n++) {
+		for (int i = 0; i < FILES; i++) {
+			index[i] = see(i);
+			assert_true(is_open(index[i]));
+			assert_string_equal(dsos.dsos.data[index[i]].path, paths[i]);
+		}
+		sweep(UINT32_MAX);
+		sweep(UINT32_MAX);
+		assert_int_equal(dso_table__len(&dsos), 2);
+	}
+	assert_int_equal(dsos.dsos.len, FILES + 1);
+	assert_int_equal(dsos.nr_open, 1);
+}
+
+/* This process's own files are mapped, the others aren't. */
+static void what_processes_have_mapped_is_needed(void **state)
+{
+	struct process_table table;
+	const struct process *p;
+	struct dso_sighting s;
+
+	process_table__init(&table, &dsos);
+	p = process_table__read(&table, getpid());
+	assert_non_null(p);
+	assert_true(p->maps.len > 1);
+	for (int i = 0; i < FILES; i++)
+		see(i);
+	for (uint64_t n = 0; n < 3; n++) {
+		dsos.sweep_at = 1;
+		dso_sweep__run(&table, 1 + (n << 40));
+	}
+	vec_for_each(&p->maps, m) {
+		if (m->kind != MAPPING_FILE)
+			continue;
+		assert_int_not_equal(dsos.dsos.data[m->dso].kind, DSO_FREE);
+		s = process__sighting(p, m, &dsos);
+		assert_true(s.path_len > 0);
+	}
+	vec_for_each(&dsos.dsos, d)
+		if (d->path)
+			assert_int_not_equal(strncmp(d->path, dir, strlen(dir)), 0);
+	assert_true(dso_table__len(&dsos) <= p->maps.len);
+	/* An exec: nothing of it is mapped any more. */
+	table.procs.data[0]->maps.len = 0;
+	for (uint64_t n = 3; n < 5; n++) {
+		dsos.sweep_at = 1;
+		dso_sweep__run(&table, 1 + (n << 40));
+	}
+	assert_true(dso_table__len(&dsos) <= 1); /* the vdso */
+	process_table__done(&table);
+}
+
+static void a_forgotten_file_is_not_recalled(void **state)
+{
+	struct dso_sighting s = sighting(0);
+	uint32_t a;
+
+	s.time = 5;
+	assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+	sweep(UINT32_MAX);
+	assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+	sweep(UINT32_MAX);
+	sweep(UINT32_MAX);
+	assert_int_equal(dso_table__len(&dsos), 0);
+	assert_int_equal(see(1), a);
+	assert_int_equal(dso_table__see(&dsos, &s, &a), 0);
+	assert_string_equal(dsos.dsos.data[a].path, paths[0]);
+}
+
+static void a_sweep_is_due_when_there_are_twice_as_many(void **state)
+{
+	const uint64_t sec = 1000000000;
+	uint32_t i;
+
+	assert_int_equal(dsos.sweep_at, DSO_SWEEP_MIN);
+	dsos.sweep_at = FILES;
+	for (i = 0; i < FILES - 1; i++)
+		see(i);
+	assert_false(dso_table__sweep_due(&dsos, 5 * sec));
+	see(i);
+	assert_true(dso_table__sweep_due(&dsos, 5 * sec));
+	dso_table__sweep(&dsos, 5 * sec);
+	assert_int_equal(dsos.sweep_at, DSO_SWEEP_MIN);
+	dsos.sweep_at = FILES;
+	assert_false(dso_table__sweep_due(&dsos, 5 * sec + sec / 2));
+	assert_true(dso_table__sweep_due(&dsos, 6 * sec));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +399,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_path_of_one_file_is_the_same, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_file_of_another_generation_is_not_opened, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_nothing_needs_is_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_processes_have_mapped_is_needed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_forgotten_file_is_not_recalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sweep_is_due_when_there_are_twice_as_many, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_can_not_be_told_apart_has_no_file, setup,
 						teardown),

@@ -82,7 +82,7 @@ static struct world world__new(const struct binary *binary)
 	};
 
 	assert_non_null(w.profile);
-	assert_int_equal(dso_table__init(&w.dsos, w.profile->strings), 0);
+	assert_int_equal(dso_table__init(&w.dsos), 0);
 	return w;
 }
 
@@ -99,7 +99,7 @@ static uint32_t see(struct world *w, const struct binary *b)
 					 .min = minor(b->st.st_dev),
 					 .ino = b->st.st_ino },
 				 .fd = dup(b->fd),
-				 .path = "/same/name" };
+				 .path = strdup("/same/name") };
 
 	assert_int_equal(vec_push(&w->dsos.dsos, dso), 0);
 	return w->dsos.dsos.len - 1;

@@ -26,14 +26,12 @@
 #define PID_A 5000001
 #define PID_B 5000002
 
-static struct strtab *strings;
 static struct dso_table dsos;
 static struct process_table table;
 
 static int setup(void **state)
 {
-	strings = strtab__new(1 << 20);
-	assert_int_equal(dso_table__init(&dsos, strings), 0);
+	assert_int_equal(dso_table__init(&dsos), 0);
 	process_table__init(&table, &dsos);
 	return 0;
 }
@@ -42,7 +40,6 @@ static int teardown(void **state)
 {
 	process_table__done(&table);
 	dso_table__done(&dsos);
-	strtab__free(strings);
 	return 0;
 }
 
