@@ -21,10 +21,10 @@ KERNELS = ["5.10", "6.1", "6.12", "7"]
 
 class Machine:
     def __init__(self, line):
-        (self.kernel, self.variant, self.release, self.selected, passed, failed, skipped, seconds,
-         doctor) = line.rstrip("\n").split("\t")
+        (self.kernel, self.variant, self.release, self.selected, passed, failed, skipped, again,
+         seconds, doctor) = line.rstrip("\n").split("\t")
         self.passed, self.failed, self.skipped = int(passed), int(failed), int(skipped)
-        self.seconds = int(seconds)
+        self.again, self.seconds = int(again), int(seconds)
         verdicts = dict(x.split("=", 1) for x in doctor.split(";") if "=" in x)
         self.features = {k: v for k, v in verdicts.items()
                          if re.fullmatch(r"[a-z]+(-[a-z]+)*", k) and k not in NO_FEATURES}
@@ -52,10 +52,10 @@ def feature_table(machines):
 
 
 def run_table(machines):
-    text = row(["kernel", "variant", "passed", "failed", "skipped", "seconds"])
-    text += row(["---"] * 6)
+    text = row(["kernel", "variant", "passed", "failed", "skipped", "failed once", "seconds"])
+    text += row(["---"] * 7)
     for m in machines:
-        text += row([m.release, m.variant, m.passed, m.failed, m.skipped, m.seconds])
+        text += row([m.release, m.variant, m.passed, m.failed, m.skipped, m.again, m.seconds])
     return text
 
 
