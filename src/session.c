@@ -504,9 +504,8 @@ static void say_stats(const struct session *s)
 		 jit_pool__bytes(s->jit->pool), s->jit_wait.waited, s->jit_wait.unkept);
 	pr_debug("/proc/PID/maps was read again %" PRIu64 " times", st->rereads);
 	if (s->dsos.helper.late || s->dsos.helper.refused || s->dsos.comparisons.refused)
-		pr_warn("%" PRIu64
-			" readings of other processes' memory took too long, and %" PRIu64
-			" were not tried: code there has no name",
+		pr_warn("%" PRIu64 " looks at other processes took too long, and %" PRIu64
+			" were not tried: what is there has no name",
 			s->dsos.helper.late, s->dsos.helper.refused + s->dsos.comparisons.refused);
 	if (st->maps_dropped || st->procs_dropped)
 		pr_warn("%" PRIu64 " mappings and %" PRIu64 " processes found no room: their "

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 #define NSEC_PER_MSEC 1000000ull
@@ -46,12 +47,13 @@ static void reap(struct helper *h)
 			h->stuck[i] = 0;
 }
 
-static bool has_room(const struct helper *h)
+size_t helper__stuck(const struct helper *h)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < HELPER_STUCK_MAX; i++)
-		if (!h->stuck[i])
-			return true;
-	return false;
+		n += h->stuck[i] != 0;
+	return n;
 }
 
 /* There is room for it among the stuck, or else it would not have been started. */
@@ -77,12 +79,28 @@ void helper__done(struct helper *h)
 	reap(h);
 }
 
-/* ---- in the child --------------------------------------------------------------------------- */
+/* ---- messages, with a descriptor or -1 ------------------------------------------------------ */
 
-static ssize_t receive_request(int sock, struct request *r, int *ret_fd)
+static ssize_t send_message(int sock, struct iovec *iov, size_t nr, int fd)
+{
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nr };
+	union fd_message control = { 0 };
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		control.hdr = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+						.cmsg_type = SCM_RIGHTS,
+						.cmsg_len = CMSG_LEN(sizeof(fd)) };
+		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_message(int sock, void *bytes, size_t len, int *ret_fd)
 {
 	union fd_message control;
-	struct iovec iov = { .iov_base = r, .iov_len = sizeof(*r) };
+	struct iovec iov = { .iov_base = bytes, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
@@ -91,16 +109,19 @@ static ssize_t receive_request(int sock, struct request *r, int *ret_fd)
 	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 
 	*ret_fd = -1;
-	if (c && c->cmsg_type == SCM_RIGHTS)
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(*ret_fd)))
 		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
 	return n;
 }
 
-static bool send_reply(int sock, int result, const struct buf *text)
+/* ---- in the child --------------------------------------------------------------------------- */
+
+static bool send_reply(int sock, int result, const struct buf *text, int fd)
 {
 	struct reply reply = { .result = result, .text_len = text->len };
+	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
 
-	if (send(sock, &reply, sizeof(reply), MSG_NOSIGNAL) < 0)
+	if (send_message(sock, &iov, 1, fd) < 0)
 		return false;
 	for (size_t at = 0; at < text->len;) {
 		size_t left = text->len - at;
@@ -139,15 +160,15 @@ static _Noreturn void serve(int sock)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "ebolt-helper");
 	sock = keep_only(sock);
-	while (sent && (n = receive_request(sock, &r, &fd)) > 0) {
-		int result;
+	while (sent && (n = receive_message(sock, &r, sizeof(r), &fd)) > 0) {
+		int result, ret_fd = -1;
 
 		buf__init(&text, r.text_max);
-		result = r.fn(r.arg, n - offsetof(struct request, arg), fd, &text);
-		sent = send_reply(sock, result, &text);
+		result = r.fn(r.arg, n - offsetof(struct request, arg), fd, &text, &ret_fd);
+		sent = send_reply(sock, result, &text, ret_fd);
 		buf__done(&text);
-		if (fd >= 0)
-			close(fd);
+		cleanup__close(&fd);
+		cleanup__close(&ret_fd);
 	}
 	_exit(0);
 }
@@ -183,27 +204,18 @@ static int send_request(int sock, HELPER_FN((*fn)), const void *arg, size_t arg_
 		{ .iov_base = &head, .iov_len = offsetof(struct request, arg) },
 		{ .iov_base = (void *)arg, .iov_len = arg_len },
 	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	union fd_message control = { 0 };
 
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.hdr = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-						.cmsg_type = SCM_RIGHTS,
-						.cmsg_len = CMSG_LEN(sizeof(fd)) };
-		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send_message(sock, iov, 2, fd) < 0 ? -errno : 0;
 }
 
 /* One message, or a part of it where it is longer. 0: the child is gone. */
-static ssize_t receive(int sock, uint64_t deadline, void *bytes, size_t len)
+static ssize_t receive(int sock, uint64_t deadline, void *bytes, size_t len, int *ret_fd)
 {
 	struct pollfd poll_sock = { .fd = sock, .events = POLLIN };
 	uint64_t now = clock__now();
 	ssize_t n;
 
+	*ret_fd = -1;
 	while (!(n = poll(&poll_sock, 1,
 			  now < deadline ? (deadline - now) / NSEC_PER_MSEC + 1 : 0))) {
 		now = clock__now();
@@ -211,30 +223,48 @@ static ssize_t receive(int sock, uint64_t deadline, void *bytes, size_t len)
 			return -ETIMEDOUT;
 	}
 	if (n > 0)
-		n = recv(sock, bytes, len, 0);
+		n = receive_message(sock, bytes, len, ret_fd);
 	return n < 0 ? -errno : n;
 }
 
-static int receive_reply(int sock, uint64_t deadline, struct buf *text, int *ret_result)
+static int receive_text(int sock, uint64_t deadline, size_t len, struct buf *text)
 {
-	struct reply reply;
-	ssize_t n = receive(sock, deadline, &reply, sizeof(reply));
 	char chunk[HELPER_TEXT_CHUNK];
 
-	while (n == -EINTR)
-		n = receive(sock, deadline, &reply, sizeof(reply));
-	if (n != sizeof(reply))
-		return n < 0 ? n : -ECHILD;
-	for (size_t left = reply.text_len; left; left -= n) {
-		n = receive(sock, deadline, chunk, sizeof(chunk));
+	while (len) {
+		_cleanup_close_ int none;
+		ssize_t n = receive(sock, deadline, chunk, sizeof(chunk), &none);
+
 		if (n == -EINTR)
-			n = 0;
-		else if (n <= 0 || (size_t)n > left)
+			continue;
+		if (n <= 0 || (size_t)n > len)
 			return n < 0 ? n : -ECHILD;
 		if (text)
 			buf__append(text, chunk, n);
+		len -= n;
 	}
+	return 0;
+}
+
+static int receive_reply(int sock, uint64_t deadline, struct buf *text, int *ret_result,
+			 int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	struct reply reply;
+	ssize_t n;
+	int err;
+
+	do
+		n = receive(sock, deadline, &reply, sizeof(reply), &fd);
+	while (n == -EINTR);
+	if (n != sizeof(reply))
+		return n < 0 ? n : -ECHILD;
+	err = receive_text(sock, deadline, reply.text_len, text);
+	if (err)
+		return err;
 	*ret_result = reply.result;
+	if (ret_fd)
+		*ret_fd = steal_fd(&fd);
 	return 0;
 }
 
@@ -249,15 +279,17 @@ static uint64_t patience(struct helper *h, uint64_t now)
 }
 
 int helper__call(struct helper *h, HELPER_FN((*fn)), const void *arg, size_t arg_len, int fd,
-		 struct buf *ret_text)
+		 struct buf *ret_text, int *ret_fd)
 {
 	uint64_t wait = patience(h, clock__now());
 	int err = 0, result = 0;
 
+	if (ret_fd)
+		*ret_fd = -1;
 	if (arg_len > HELPER_ARG_MAX)
 		return -E2BIG;
 	reap(h);
-	if (!has_room(h)) {
+	if (helper__stuck(h) == HELPER_STUCK_MAX) {
 		h->refused++;
 		return -EBUSY;
 	}
@@ -267,7 +299,7 @@ int helper__call(struct helper *h, HELPER_FN((*fn)), const void *arg, size_t arg
 		return err;
 	err = send_request(h->sock, fn, arg, arg_len, fd, ret_text ? ret_text->max : 0);
 	if (!err)
-		err = receive_reply(h->sock, clock__now() + wait, ret_text, &result);
+		err = receive_reply(h->sock, clock__now() + wait, ret_text, &result, ret_fd);
 	if (!err)
 		return result;
 	/* Out of step with the child: the next call has another. */

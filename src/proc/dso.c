@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <linux/fs.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -102,27 +100,32 @@ static bool has_descriptor(struct dso_table *t, struct dso *d)
 
 static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighting *s)
 {
-	unsigned int gen;
+	struct dso_opened opened;
 
 	if (!has_descriptor(t, d))
 		return;
-	d->open_error = dso_open__sighting(s, d->was_open ? &d->st : NULL, &d->fd, &d->st);
+	d->open_error =
+		dso_open__sighting(&t->helper, s, d->was_open ? &d->st : NULL, &d->fd, &opened);
 	if (d->open_error) {
 		d->tries += !dso_open__is_gone(s);
+		/* Who serves it may never answer; each try may cost a helper. */
+		if (d->open_error == -ETIMEDOUT)
+			d->tries = DSO_OPEN_TRIES;
 		return;
 	}
 	/* /proc/PID/maps doesn't tell the generation; where the file system does, take it. */
-	if (!ioctl(d->fd, FS_IOC_GETVERSION, &gen)) {
-		if (d->id.gen_known && d->id.gen != gen) {
+	if (opened.gen_known) {
+		if (d->id.gen_known && d->id.gen != opened.gen) {
 			close(d->fd);
 			d->fd = -1;
 			d->open_error = -ESTALE;
 			d->tries++;
 			return;
 		}
-		d->id.gen = gen;
+		d->id.gen = opened.gen;
 		d->id.gen_known = true;
 	}
+	d->st = opened.st;
 	d->was_open = true;
 	t->nr_open++;
 	t->nr_idle += !d->hit;
@@ -256,7 +259,7 @@ static uint32_t choose(struct dso_table *t, const struct dso_sighting *s, bool *
 	*ret_nr = f.nr;
 	if (f.unique != HASHMAP_NONE || !f.nr)
 		return f.unique;
-	if (spend_look(t) && !dso_open__look(s, &st)) {
+	if (spend_look(t) && !dso_open__look(&t->helper, s, &st)) {
 		f = find_all(t, s, &st);
 		if (f.by_stat != HASHMAP_NONE)
 			return f.by_stat;

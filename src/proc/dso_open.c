@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/helper.h"
 #include "object/proc_maps.h"
 
 #define MAPS_TEXT_MAX (256u << 20)
@@ -176,8 +179,8 @@ static size_t threads_of(const struct dso_sighting *s, pid_t ret[2])
 	return !s->tid || s->tid == s->pid ? 1 : 2;
 }
 
-int dso_open__sighting(const struct dso_sighting *s, const struct dso_stat *want, int *ret_fd,
-		       struct dso_stat *ret_st)
+static int open_sighting(const struct dso_sighting *s, const struct dso_stat *want, int *ret_fd,
+			 struct dso_stat *ret_st)
 {
 	/* A file may really be called so, and then it isn't deleted: both are tried. */
 	size_t lens[] = { s->path_len, without_deleted(s->path, s->path_len) };
@@ -221,7 +224,7 @@ static int look_at(const char *path, struct dso_stat *ret)
 	return 0;
 }
 
-int dso_open__look(const struct dso_sighting *s, struct dso_stat *ret)
+static int look_at_sighting(const struct dso_sighting *s, struct dso_stat *ret)
 {
 	pid_t tids[2];
 	size_t nr_tids = threads_of(s, tids);
@@ -242,4 +245,104 @@ int dso_open__look(const struct dso_sighting *s, struct dso_stat *ret)
 			return 0;
 	}
 	return -ENOENT;
+}
+
+/* ---- in the helper -------------------------------------------------------------------------- */
+
+struct request {
+	struct dso_sighting sighting;
+	struct dso_stat want;
+	bool has_want;
+	char path[]; /* the sighting's */
+};
+
+/* Fills a request of HELPER_ARG_MAX bytes. */
+static int ask(const struct dso_sighting *s, const struct dso_stat *want, struct request *r,
+	       size_t *ret_len)
+{
+	if (s->path_len > HELPER_ARG_MAX - sizeof(*r))
+		return -ENAMETOOLONG;
+	*r = (struct request){ .sighting = *s, .has_want = want };
+	if (want)
+		r->want = *want;
+	memcpy(r->path, s->path, s->path_len);
+	*ret_len = sizeof(*r) + s->path_len;
+	return 0;
+}
+
+static struct dso_sighting asked_for(const struct request *r)
+{
+	struct dso_sighting s = r->sighting;
+
+	s.path = r->path;
+	return s;
+}
+
+static HELPER_FN(serve_open)
+{
+	const struct request *r = arg;
+	struct dso_sighting s = asked_for(r);
+	struct dso_opened opened = { 0 };
+	int err = open_sighting(&s, r->has_want ? &r->want : NULL, ret_fd, &opened.st);
+
+	if (err)
+		return err;
+	opened.gen_known = !ioctl(*ret_fd, FS_IOC_GETVERSION, &opened.gen);
+	buf__append(text, &opened, sizeof(opened));
+	return buf__error(text);
+}
+
+static HELPER_FN(serve_look)
+{
+	const struct request *r = arg;
+	struct dso_sighting s = asked_for(r);
+	struct dso_stat st;
+	int err = look_at_sighting(&s, &st);
+
+	if (err)
+		return err;
+	buf__append(text, &st, sizeof(st));
+	return buf__error(text);
+}
+
+/* The answer is `len` bytes. */
+static int call(struct helper *h, HELPER_FN((*fn)), const struct dso_sighting *s,
+		const struct dso_stat *want, void *ret, size_t len, int *ret_fd)
+{
+	union {
+		struct request r;
+		char room[HELPER_ARG_MAX];
+	} arg;
+	struct buf answer;
+	size_t arg_len;
+	int err = ask(s, want, &arg.r, &arg_len);
+
+	if (err)
+		return err;
+	buf__init(&answer, HELPER_ARG_MAX);
+	err = helper__call(h, fn, &arg, arg_len, -1, &answer, ret_fd);
+	if (!err && answer.len != len)
+		err = -EIO;
+	if (!err)
+		memcpy(ret, answer.data, len);
+	buf__done(&answer);
+	return err;
+}
+
+int dso_open__sighting(struct helper *h, const struct dso_sighting *s, const struct dso_stat *want,
+		       int *ret_fd, struct dso_opened *ret)
+{
+	_cleanup_close_ int fd = -1;
+	int err = call(h, serve_open, s, want, ret, sizeof(*ret), &fd);
+
+	if (!err && fd < 0)
+		err = -EMFILE; /* no more descriptors: it was lost on the way */
+	if (!err)
+		*ret_fd = steal_fd(&fd);
+	return err;
+}
+
+int dso_open__look(struct helper *h, const struct dso_sighting *s, struct dso_stat *ret)
+{
+	return call(h, serve_look, s, NULL, ret, sizeof(*ret), NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/helper.h"
 #include "object/proc_maps.h"
 #include "proc/mappings.h"
 #include "proc/moved_text.h"
@@ -50,21 +51,34 @@ int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s, 
 	return dso_table__see(dsos, s, &ret->dso);
 }
 
-int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into, uint64_t *dropped)
+/*
+ * Appends /proc/PID/maps; returns the id of a thread that has the process's memory, 0: there is
+ * none. In the helper: it waits while another reader holds the memory's lock and a writer waits for
+ * it.
+ */
+static HELPER_FN(read_maps)
 {
-	uint32_t tid = proc_task__with_memory(pid);
-	struct proc_maps_entry e;
-	struct proc_maps pm;
-	unsigned int tries = 0;
-	struct buf text;
+	uint32_t pid = *(const uint32_t *)arg, tid = proc_task__with_memory(pid);
 	char path[48];
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", tid ? tid : pid);
+	err = buf__read_path(text, path);
+	return err ? err : (int)tid;
+}
+
+int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into, uint64_t *dropped)
+{
+	struct proc_maps_entry e;
+	struct proc_maps pm;
+	unsigned int tries = 0;
+	struct buf text;
+	int tid;
+
 	buf__init(&text, MAPS_TEXT_MAX);
-	err = buf__read_path(&text, path);
+	tid = helper__call(&dsos->helper, read_maps, &pid, sizeof(pid), -1, &text, NULL);
 	proc_maps__init(&pm, text.data, text.len);
-	while (!err && proc_maps__next(&pm, &e)) {
+	while (tid >= 0 && proc_maps__next(&pm, &e)) {
 		struct dso_sighting s = {
 			.id = { .maj = e.maj, .min = e.min, .ino = e.ino },
 			.path = e.path,
@@ -93,7 +107,7 @@ int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into
 			(*dropped)++;
 	}
 	buf__done(&text);
-	return err;
+	return tid < 0 ? tid : 0;
 }
 
 void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,
@@ -102,7 +116,6 @@ void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,
 	struct process was = { 0 };
 	uint64_t at = anon->start;
 	const struct mapping *m;
-	uint32_t tid = 0;
 
 	vec_init(&was.maps, PROCESS_MAPS_MAX);
 	if (mappings__copy_range(&was, p, anon->start, anon->end) || mappings__cover(p, anon)) {
@@ -116,8 +129,7 @@ void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,
 		if (part.kind != MAPPING_FILE)
 			continue;
 		mappings__clip(&part, anon->start, anon->end);
-		tid = tid ? tid : proc_task__with_memory(p->pid);
-		if (!part.moved && !moved_text__is(dsos, part.dso, part.pgoff, tid, part.start,
+		if (!part.moved && !moved_text__is(dsos, part.dso, part.pgoff, p->pid, part.start,
 						   part.end - part.start))
 			continue;
 		part.moved = true;

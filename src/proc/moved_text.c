@@ -11,6 +11,7 @@
 #include "base/helper.h"
 #include "object/elf_file.h"
 #include "object/proc_maps.h"
+#include "proc/proc_task.h"
 
 /* What is compared at once; pages are this or a multiple of it. */
 #define PAGE 4096ull
@@ -52,7 +53,7 @@ static HELPER_FN(compare)
 	_cleanup_close_ int mem = -1;
 	char path[48];
 
-	snprintf(path, sizeof(path), "/proc/%u/mem", c->pid);
+	snprintf(path, sizeof(path), "/proc/%u/mem", proc_task__with_memory(c->pid));
 	mem = open(path, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return 0;
@@ -89,8 +90,10 @@ bool moved_text__is(struct dso_table *dsos, uint32_t dso, uint64_t off, uint32_t
 	struct comparison c = { .pid = pid, .addr = addr, .off = off, .pages = len / PAGE };
 	const struct dso *d = &dsos->dsos.data[dso];
 
-	return d->fd >= 0 && c.pages && spend_comparison(&dsos->comparisons) &&
-	       helper__call(&dsos->helper, compare, &c, sizeof(c), d->fd, NULL) == 1;
+	/* Reading memory is what a kill may not end; the rest of the helper's work goes on. */
+	return d->fd >= 0 && c.pages && helper__stuck(&dsos->helper) <= HELPER_STUCK_MAX / 2 &&
+	       spend_comparison(&dsos->comparisons) &&
+	       helper__call(&dsos->helper, compare, &c, sizeof(c), d->fd, NULL, NULL) == 1;
 }
 
 /* Where in the file [start, end) would be, were it a segment of this file, loaded with this bias.

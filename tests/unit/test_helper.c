@@ -44,6 +44,12 @@ static HELPER_FN(die)
 	return 0;
 }
 
+static HELPER_FN(open_null)
+{
+	*ret_fd = open("/dev/null", O_RDWR);
+	return *ret_fd >= 0 ? 0 : -errno;
+}
+
 static HELPER_FN(count_fds)
 {
 	int n = 0;
@@ -55,7 +61,7 @@ static HELPER_FN(count_fds)
 
 static int sum(struct helper *h, int a, int b)
 {
-	return helper__call(h, add, (int[]){ a, b }, 2 * sizeof(int), -1, NULL);
+	return helper__call(h, add, (int[]){ a, b }, 2 * sizeof(int), -1, NULL, NULL);
 }
 
 static void results_text_and_descriptors_come_over(void **state)
@@ -71,22 +77,30 @@ static void results_text_and_descriptors_come_over(void **state)
 	assert_int_equal(write(pair[1], "words", 5), 5);
 	close(pair[1]);
 	buf__init(&text, 100);
-	assert_int_equal(helper__call(&h, read_it, NULL, 0, pair[0], &text), 0);
+	assert_int_equal(helper__call(&h, read_it, NULL, 0, pair[0], &text, NULL), 0);
 	assert_string_equal(text.data, "words");
 	close(pair[0]);
 	buf__done(&text);
 	buf__init(&text, LARGE);
-	assert_int_equal(helper__call(&h, make_large, NULL, 0, -1, &text), 0);
+	assert_int_equal(helper__call(&h, make_large, NULL, 0, -1, &text, NULL), 0);
 	assert_int_equal(text.len, LARGE);
 	assert_memory_equal(text.data + 16 * 77777, "000000000077777\n", 16);
 	buf__done(&text);
 	/* More than the caller has room for. */
 	buf__init(&text, 1000);
-	assert_int_equal(helper__call(&h, make_large, NULL, 0, -1, &text), -E2BIG);
+	assert_int_equal(helper__call(&h, make_large, NULL, 0, -1, &text, NULL), -E2BIG);
 	buf__done(&text);
 	assert_int_equal(sum(&h, 3, 4), 7);
+	for (int i = 0; i < 3; i++) {
+		int fd = -1;
+
+		assert_int_equal(helper__call(&h, open_null, NULL, 0, -1, NULL, &fd), 0);
+		assert_int_equal(write(fd, "x", 1), 1);
+		close(fd);
+		assert_int_equal(helper__call(&h, open_null, NULL, 0, -1, NULL, NULL), 0);
+	}
 	/* Only its socket. */
-	assert_int_equal(helper__call(&h, count_fds, NULL, 0, -1, NULL), 1);
+	assert_int_equal(helper__call(&h, count_fds, NULL, 0, -1, NULL, NULL), 1);
 	helper__done(&h);
 }
 
@@ -96,7 +110,7 @@ static void who_hangs_is_given_up_at_the_deadline(void **state)
 	struct helper h;
 
 	helper__init(&h);
-	assert_int_equal(helper__call(&h, hang, NULL, 0, -1, NULL), -ETIMEDOUT);
+	assert_int_equal(helper__call(&h, hang, NULL, 0, -1, NULL, NULL), -ETIMEDOUT);
 	took = clock__now() - before;
 	assert_true(took >= HELPER_WAIT_MAX);
 	assert_int_equal(h.late, 1);
@@ -108,8 +122,9 @@ static void who_hangs_is_given_up_at_the_deadline(void **state)
 	 */
 	before = clock__now();
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(
-			helper__call(&h, hang, NULL, 0, -1, NULL) == -ETIMEDOUT || h.refused, 1);
+		assert_int_equal(helper__call(&h, hang, NULL, 0, -1, NULL, NULL) == -ETIMEDOUT ||
+					 h.refused,
+				 1);
 	assert_true(clock__now() - before < 5 * HELPER_WAIT_MAX);
 	helper__done(&h);
 }
@@ -119,7 +134,7 @@ static void a_child_that_dies_is_replaced(void **state)
 	struct helper h;
 
 	helper__init(&h);
-	assert_int_equal(helper__call(&h, die, NULL, 0, -1, NULL), -ECHILD);
+	assert_int_equal(helper__call(&h, die, NULL, 0, -1, NULL, NULL), -ECHILD);
 	assert_int_equal(sum(&h, 1, 2), 3);
 	kill(h.pid, SIGKILL);
 	sum(&h, 1, 2); /* it may answer still */
@@ -137,7 +152,7 @@ static void no_more_than_so_many_are_stuck(void **state)
 	for (size_t i = 0; i < HELPER_STUCK_MAX; i++) {
 		h.stuck[i] = fork();
 		if (!h.stuck[i])
-			hang(NULL, 0, -1, NULL);
+			hang(NULL, 0, -1, NULL, NULL);
 	}
 	assert_int_equal(sum(&h, 1, 2), -EBUSY);
 	assert_int_equal(h.refused, 1);

@@ -3,8 +3,12 @@
  * unread SECONDS DIRECTORY: memory that whoever reads it waits for, forever.
  *
  * Anonymous executable memory is mapped over a file's text, as if the text had moved there, and
- * then a file of a FUSE server that doesn't answer what is read of it. Then it burns in
- * burn_unread. DIRECTORY is where the FUSE file system is mounted for a moment.
+ * then a file of a FUSE server over it that doesn't answer what is read of it; who reads it waits,
+ * and has this process's memory locked. A thread waits to change it, and others to look at it. The
+ * server doesn't answer those either who want to open a file of it that is mapped executable.
+ *
+ * So it burns in burn_unread, and at an address that no record tells of. DIRECTORY is where the
+ * FUSE file system is mounted for a moment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +24,9 @@
 #define CANNOT	  3 /* exit status: not to be had here */
 
 static uint64_t sink;
+
+/* loop: dec %rdi; jnz loop; ret. */
+static const unsigned char code[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
 
 NOINLINE void burn_unread(uint64_t n);
 NOINLINE void burn_unread(uint64_t n)
@@ -89,7 +96,8 @@ static void *serve(void *arg)
 			reply(fd, in, 0, &attrs, sizeof(attrs));
 			break;
 		case FUSE_OPEN:
-			reply(fd, in, 0, &open_out, sizeof(open_out));
+			if (in->pid == (uint32_t)getpid())
+				reply(fd, in, 0, &open_out, sizeof(open_out));
 			break;
 		case FUSE_READ:
 		case FUSE_FORGET:
@@ -125,15 +133,43 @@ static int behind_a_server(void *text, const char *directory)
 		return 1;
 	if (mmap(text, TEXT_SIZE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != text)
 		return 1;
+	if (mmap(NULL, TEXT_SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) == MAP_FAILED)
+		return 1;
 	/* Not at the end: closing asks the server, which is gone then. */
 	close(file);
 	return 0;
+}
+
+/* Each mapping waits for whoever looks at the memory, and makes others wait that want to. */
+static void *map_again_and_again(void *arg)
+{
+	while (!workload_stop) {
+		munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* Code at an address that was never told: where it was mapped it is no longer. */
+static void *untold_code(void)
+{
+	void *page =
+		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	memcpy(page, code, sizeof(code));
+	if (mprotect(page, 4096, PROT_READ | PROT_EXEC))
+		return NULL;
+	return mremap(page, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, (char *)page + 4096);
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t deadline = workload_deadline(argc, argv);
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status;
+	void (*burn_untold)(uint64_t n);
+	pthread_t thread;
 	void *text;
 
 	if (fd < 0 || argc < 3)
@@ -144,7 +180,14 @@ int main(int argc, char **argv)
 	status = behind_a_server(text, argv[2]);
 	if (status)
 		return status;
-	while (workload_goes_on(deadline))
+	burn_untold = (void (*)(uint64_t))untold_code();
+	if (!burn_untold || pthread_create(&thread, NULL, map_again_and_again, NULL))
+		return 1;
+	puts("unread");
+	fflush(stdout);
+	while (workload_goes_on(deadline)) {
 		burn_unread(SPIN_BLOCK * 100);
+		burn_untold(SPIN_BLOCK * 100);
+	}
 	return 0;
 }
