@@ -152,7 +152,8 @@ const struct feature_info feature_infos[FEATURES] = {
 	},
 	[FEATURE_TASK_KPROBES] = {
 		"task-kprobes",
-		"mappings, exec, fork and exit seen by BPF programs (kprobes; Linux 5.17)",
+		"mappings, exec, fork and exit seen by BPF programs (kprobes whose skipped runs are "
+		"counted; Linux 6.7)",
 		"the perf side-band, which doesn't tell start times, namespaces and cgroups",
 		probe_task_kprobes,
 	},

@@ -4,9 +4,12 @@
  * the first one only, until the reader has caught up again. That is what the side-band's rings
  * have to be made to do.
  *
- * Loss. A record that finds no room is counted by the program. A run that the kernel skipped is in
- * the program's own counters, which are asked for by a system call a program, so not at every
- * drain.
+ * Loss. A record that finds no room is counted by the program. A run that the kernel skipped, since
+ * another program or a map's update was active on the CPU (and maybe preempted there: then by all
+ * that runs meanwhile), is in the program's own counters. Each drain asks for them: the samples
+ * that are handed out after it must not be looked up in what a skipped run should have changed.
+ * That is a system call a program, a hundred times a second at most. Kernels that don't count
+ * (before 6.7) could lose records unseen, so there the hooks are not used.
  */
 #include "collect/task_kprobes.h"
 
@@ -34,13 +37,11 @@
 #define RING_BYTES_A_CPU (256u << 10)
 #define RING_BYTES_MIN	 (1u << 20)
 #define RING_BYTES_MAX	 (16u << 20)
-#define LOOK_EVERY	 100000000ull /* ns */
 #define HOOKS		 4
 
-/* Since when a count was what it was when it was last looked at. */
 struct loss {
-	uint64_t total;
-	uint64_t since; /* ns */
+	uint64_t total; /* as far as it was told by REC_LOST */
+	uint64_t since; /* ns; what was lost before is told */
 };
 
 struct task_kprobes {
@@ -61,7 +62,9 @@ static long kprobe_type(void)
 	return f && fscanf(f, "%ld", &type) == 1 ? type : -1;
 }
 
-bool task_kprobes__can_attach(void)
+/* A program that does nothing, on a kernel function: the event, and *ret_prog; or a negative errno.
+ */
+static int attach_nothing(const char *func, int *ret_prog)
 {
 	static const struct bpf_insn ret_0[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -71,18 +74,52 @@ bool task_kprobes__can_attach(void)
 	struct perf_event_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
-		.kprobe_func = (uintptr_t) "perf_event_mmap",
+		.kprobe_func = (uintptr_t)func,
 	};
 	_cleanup_close_ int prog = -1;
 	_cleanup_close_ int event = -1;
 
 	if (type < 0)
-		return false;
+		return -ENOENT;
 	prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", ret_0, ARRAY_SIZE(ret_0), NULL);
 	if (prog < 0)
-		return false;
+		return prog;
 	event = perf_event__open(&attr, -1, 0);
-	return event >= 0 && !ioctl(event, PERF_EVENT_IOC_SET_BPF, prog);
+	if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, prog))
+		return -errno;
+	*ret_prog = steal_fd(&prog);
+	return steal_fd(&event);
+}
+
+static uint64_t skipped_runs(int prog)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(prog, &info, &len) ? 0 : info.recursion_misses;
+}
+
+/* Has a run skipped: while a system call updates a map, the kernel lets no program run on its CPU.
+ */
+static bool skipped_runs_are_counted(void)
+{
+	_cleanup_close_ int map =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(__u32), sizeof(__u64), 1, NULL);
+	_cleanup_close_ int prog = -1;
+	_cleanup_close_ int event = attach_nothing("array_map_update_elem", &prog);
+	__u32 key = 0;
+	__u64 value = 0;
+
+	return map >= 0 && event >= 0 && !bpf_map_update_elem(map, &key, &value, BPF_ANY) &&
+	       skipped_runs(prog);
+}
+
+bool task_kprobes__can_attach(void)
+{
+	_cleanup_close_ int prog = -1;
+	_cleanup_close_ int event = attach_nothing("perf_event_mmap", &prog);
+
+	return event >= 0 && skipped_runs_are_counted();
 }
 
 static size_t default_ring_bytes(size_t nr_cpus)
@@ -209,18 +246,12 @@ static uint64_t count_no_room(const struct task_kprobes *tk)
 	return n;
 }
 
-/* Kernels that don't count these leave the field as it is. */
 static uint64_t count_skipped(const struct task_kprobes *tk)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < HOOKS; i++) {
-		struct bpf_prog_info info = { 0 };
-		__u32 len = sizeof(info);
-
-		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program(tk, i)), &info, &len))
-			n += info.recursion_misses;
-	}
+	for (size_t i = 0; i < HOOKS; i++)
+		n += skipped_runs(bpf_program__fd(program(tk, i)));
 	return n;
 }
 
@@ -233,14 +264,15 @@ static size_t pass_loss(struct loss *loss, uint64_t total, uint64_t now,
 		.count = total - loss->total,
 	};
 
+	if (total > loss->total) {
+		lost.until = clock__now();
+		/* One that finds no room stays to be told. */
+		if (fn(ctx, &lost.hdr))
+			return 1;
+		loss->total = total;
+	}
 	loss->since = now;
-	if (total <= loss->total)
-		return 0;
-	loss->total = total;
-	lost.until = clock__now();
-	/* It is small, and if it finds no room, others didn't either, and are counted. */
-	fn(ctx, &lost.hdr);
-	return 1;
+	return lost.until != 0;
 }
 
 size_t task_kprobes__drain(struct task_kprobes *tk, int (*fn)(void *ctx, const struct rec_hdr *rec),
@@ -258,8 +290,7 @@ size_t task_kprobes__drain(struct task_kprobes *tk, int (*fn)(void *ctx, const s
 	}
 	reader__release(&tk->reader);
 	records += pass_loss(&tk->no_room, count_no_room(tk) + tk->lost_here, now, fn, ctx);
-	if (now - tk->skipped.since >= LOOK_EVERY)
-		records += pass_loss(&tk->skipped, count_skipped(tk), now, fn, ctx);
+	records += pass_loss(&tk->skipped, count_skipped(tk), now, fn, ctx);
 	return records;
 }
 

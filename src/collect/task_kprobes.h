@@ -19,7 +19,10 @@ struct task_kprobes_opts {
 	const char *btf;   /* as in collect/features.h */
 };
 
-/* Whether a program can be attached to the first of the hooks; quick, and leaves nothing behind. */
+/*
+ * Whether a program can be attached to the first of the hooks, and the kernel counts its runs that
+ * it skips. Leaves nothing behind.
+ */
 bool task_kprobes__can_attach(void);
 
 /*
@@ -36,7 +39,8 @@ int task_kprobes__fd(const struct task_kprobes *tk);
 /*
  * Passes on what the ring holds, about in order of time: records in the form of bpf/record.h,
  * borrowed for the call; and a REC_LOST where records were lost since the last drain. A failing
- * callback's record counts as lost. Returns the number of records.
+ * callback's record counts as lost; a REC_LOST is tried again in the next drain. Returns the number
+ * of records.
  */
 size_t task_kprobes__drain(struct task_kprobes *tk, int (*fn)(void *ctx, const struct rec_hdr *rec),
 			   void *ctx);
@@ -45,8 +49,7 @@ size_t task_kprobes__drain(struct task_kprobes *tk, int (*fn)(void *ctx, const s
 bool task_kprobes__blocked(const struct task_kprobes *tk);
 
 /*
- * Task records lost so far: the ring was full, or the kernel skipped a program (which it counts
- * for kprobes since Linux 6.7).
+ * Task records lost so far: the ring was full, or the kernel skipped a program.
  */
 uint64_t task_kprobes__lost(const struct task_kprobes *tk);
 
