@@ -21,6 +21,7 @@
 #include <linux/perf_event.h>
 
 #include "base/cleanup.h"
+#include "collect/hotplug.h"
 #include "collect/perf_event.h"
 #include "collect/task_kprobes.h"
 
@@ -113,6 +114,11 @@ static bool probe_task_kprobes(const char *btf)
 	return task_kprobes__can_attach();
 }
 
+static bool probe_uevents(const char *btf)
+{
+	return hotplug__has_uevents();
+}
+
 const struct feature_info feature_infos[FEATURES] = {
 	[FEATURE_TASK_BTF] = {
 		"task-btf",
@@ -156,6 +162,12 @@ const struct feature_info feature_infos[FEATURES] = {
 		"counted; Linux 6.7)",
 		"the perf side-band, which doesn't tell start times, namespaces and cgroups",
 		probe_task_kprobes,
+	},
+	[FEATURE_UEVENTS] = {
+		"uevents",
+		"the kernel's announcements of CPUs that come online (netlink)",
+		"the CPUs online are looked at every second: one that was away for less stays silent",
+		probe_uevents,
 	},
 };
 

@@ -10,19 +10,30 @@
 #include "collect/hotplug.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
 
-#include "collect/sampler.h"
+#include "base/clock.h"
 
+#define LOOK_EVERY   NSEC_PER_SEC
 #define KERNEL_GROUP 1
 #define UEVENT_BYTES 8192 /* UEVENT_BUFFER_SIZE is 2048, and a header */
 
-int hotplug__open(void)
+struct hotplug {
+	int fd;			/* -1: no uevents */
+	struct cpu_list online; /* without uevents: when it was last looked */
+	uint64_t look_at;	/* ns; without uevents: the next time */
+	struct cpu_list came;	/* to be named, from index next on */
+	size_t next;
+};
+
+/* The socket, or a negative errno. */
+static int listen_to_uevents(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP };
 	int fd =
@@ -37,6 +48,55 @@ int hotplug__open(void)
 		return err;
 	}
 	return fd;
+}
+
+bool hotplug__has_uevents(void)
+{
+	int fd = listen_to_uevents();
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+int hotplug__open(bool uevents, struct hotplug **ret)
+{
+	struct hotplug *h = calloc(1, sizeof(*h));
+	int err = 0;
+
+	if (!h)
+		return -ENOMEM;
+	h->fd = -1;
+	if (uevents) {
+		h->fd = listen_to_uevents();
+		err = h->fd < 0 ? h->fd : 0;
+	} else {
+		h->look_at = clock__now() + LOOK_EVERY;
+		err = cpu_list__read(&h->online, "online");
+	}
+	if (err) {
+		hotplug__free(h);
+		return err;
+	}
+	*ret = h;
+	return 0;
+}
+
+void hotplug__free(struct hotplug *h)
+{
+	if (!h)
+		return;
+	if (h->fd >= 0)
+		close(h->fd);
+	cpu_list__done(&h->online);
+	cpu_list__done(&h->came);
+	free(h);
+}
+
+int hotplug__fd(const struct hotplug *h)
+{
+	return h->fd;
 }
 
 static int parse_path(const char *path)
@@ -78,7 +138,8 @@ int hotplug__parse(const char *uevent, size_t len)
 	return online && of_cpus ? cpu : -1;
 }
 
-int hotplug__next(int fd, int *ret_cpu)
+/* 1 and *ret_cpu; 0: none is there; -ENOBUFS: some were missed; another negative errno. */
+static int next_uevent(int fd, int *ret_cpu)
 {
 	char bytes[UEVENT_BYTES];
 
@@ -98,5 +159,73 @@ int hotplug__next(int fd, int *ret_cpu)
 			continue;
 		*ret_cpu = cpu;
 		return 1;
+	}
+}
+
+int hotplug__added(const struct cpu_list *was, const struct cpu_list *is, struct cpu_list *ret)
+{
+	struct cpu_list added;
+
+	vec_init(&added.cpus, CPUS_MAX);
+	vec_for_each(&is->cpus, cpu) {
+		if (cpu_list__has(was, *cpu) || !vec_push(&added.cpus, *cpu))
+			continue;
+		cpu_list__done(&added);
+		return -ENOMEM;
+	}
+	*ret = added;
+	return 0;
+}
+
+/* All that are online may have come. */
+static int name_all(struct hotplug *h)
+{
+	cpu_list__done(&h->came);
+	h->next = 0;
+	return cpu_list__read(&h->came, "online");
+}
+
+static int look(struct hotplug *h)
+{
+	struct cpu_list is, came;
+	int err = cpu_list__read(&is, "online");
+
+	if (err)
+		return err;
+	err = hotplug__added(&h->online, &is, &came);
+	if (err) {
+		cpu_list__done(&is);
+		return err;
+	}
+	cpu_list__done(&h->online);
+	cpu_list__done(&h->came);
+	h->online = is;
+	h->came = came;
+	h->next = 0;
+	return 0;
+}
+
+int hotplug__next(struct hotplug *h, int *ret_cpu)
+{
+	int err = 0;
+
+	for (;;) {
+		if (h->next < h->came.cpus.len) {
+			*ret_cpu = h->came.cpus.data[h->next++];
+			return 1;
+		}
+		if (h->fd >= 0) {
+			err = next_uevent(h->fd, ret_cpu);
+			if (err != -ENOBUFS)
+				return err;
+			err = name_all(h);
+		} else {
+			if (clock__now() < h->look_at)
+				return 0;
+			h->look_at = clock__now() + LOOK_EVERY;
+			err = look(h);
+		}
+		if (err)
+			return err;
 	}
 }

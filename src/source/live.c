@@ -30,6 +30,7 @@
 #include "collect/targets.h"
 #include "collect/tasks.h"
 #include "collect/why.h"
+#include "source/live_check.h"
 #include "source/merge.h"
 
 #define NS_PER_MS	  1000000ull
@@ -61,10 +62,11 @@ struct live {
 	struct merge merge;
 	uint64_t cutoff; /* of the last round */
 	int epoll_fd, samples_timer, rest_timer;
-	int hotplug_fd; /* -1: CPUs that come online are not noticed */
-	bool all_cpus;	/* not only those that were asked for */
-	bool running;	/* between start and stop */
-	bool resting;	/* task records are not listened to until the rest timer fires */
+	struct hotplug *hotplug;
+	struct rec_lost gap; /* of a CPU that came, yet to be told; hdr.time 0: there is none */
+	bool all_cpus;	     /* not only those that were asked for */
+	bool running;	     /* between start and stop */
+	bool resting;	     /* task records are not listened to until the rest timer fires */
 	bool targets_only;
 	struct buf notes;
 };
@@ -125,44 +127,6 @@ static int add_samples(struct live *l)
 	return err;
 }
 
-/*
- * One round, in the order that source/merge.h explains. `last`: nothing comes after, so nothing
- * is held. *ret_tasks: task records that came.
- */
-static int drain(struct live *l, const struct source_sink *sink, bool last, size_t *ret_tasks)
-{
-	struct add_task_ctx ctx = { .l = l, .sink = sink };
-	uint64_t cutoff = clock__now() - APPEAR_NS;
-	int err = add_samples(l);
-
-	*ret_tasks = tasks__drain(l->tasks, add_task, &ctx);
-	/* Behind a record that is still being written there may be older ones than the cutoff. */
-	if (reader__blocked(&l->reader) || tasks__blocked(l->tasks))
-		cutoff = l->cutoff;
-	l->cutoff = cutoff;
-	if (sink->round)
-		sink->round(sink->ctx);
-	if (!err)
-		err = merge__run(&l->merge, last ? UINT64_MAX : cutoff, sink);
-	/* The samples were used in place: only now may the kernel write over them. */
-	reader__release(&l->reader);
-	return err;
-}
-
-static int live_start(struct source *src)
-{
-	struct live *l = (struct live *)src;
-	int err = set_timer(l->samples_timer, SAMPLES_PERIOD_NS, SAMPLES_PERIOD_NS);
-
-	l->running = !err;
-	return err ? err : sampler__enable(&l->sampler);
-}
-
-static int live_fd(struct source *src)
-{
-	return ((struct live *)src)->epoll_fd;
-}
-
 /* A CPU came online. -ENODEV: and went again. */
 static int sample_on(struct live *l, int cpu)
 {
@@ -181,42 +145,101 @@ static int sample_on(struct live *l, int cpu)
 	return err || !l->running ? err : sampler_cpu__enable(c);
 }
 
+/*
+ * Bounds of what is held: task records of full rings, which in our form are less than twice as
+ * long, and as many held; and what a full sample ring adds to the most records that those bytes can
+ * be.
+ */
+static void merge_bounds(const struct live *l, size_t *ret_records, size_t *ret_bytes)
+{
+	size_t bytes = 4 * tasks__ring_bytes(l->tasks) + l->reader.bytes;
+
+	*ret_bytes = bytes;
+	*ret_records = l->reader.bytes / (sizeof(struct rec_sample) + 8) + 1 +
+		       bytes / sizeof(struct rec_lost);
+}
+
 static int cpu_came(struct live *l, int cpu)
 {
-	struct rec_lost lost = { .hdr = { .type = REC_LOST, .length = sizeof(lost), .cpu = cpu } };
+	size_t records, bytes;
 	bool some_lost = false;
 	int err = tasks__reopen(l->tasks, cpu, &some_lost);
 
+	if (!err) {
+		merge_bounds(l, &records, &bytes);
+		err = merge__raise(&l->merge, records, bytes);
+	}
 	if (!err)
 		err = sample_on(l, cpu);
 	if (err == -ENODEV)
 		return 0;
-	if (err || !some_lost)
-		return err;
-	/* It came since the round before, whose samples were handed out long ago. */
-	lost.until = clock__now();
-	lost.hdr.time = lost.until - SAMPLES_PERIOD_NS;
-	return merge__add_task(&l->merge, &lost.hdr);
+	/* It came since the last round, which handed out what is not newer than its cutoff. */
+	if (!err && some_lost && !l->gap.hdr.time)
+		l->gap.hdr.time = l->cutoff + 1;
+	return err;
 }
 
-/* To be called right after a drain: nothing is in the rings of CPUs that are gone. */
+/*
+ * To be called right after the task records were drained (nothing is in the rings of CPUs that are
+ * gone), and before any sample is handed out that is newer than the last cutoff.
+ */
 static int look_for_cpus(struct live *l)
 {
-	struct cpu_list online;
 	int cpu, err;
 
-	while ((err = hotplug__next(l->hotplug_fd, &cpu)) == 1) {
+	while ((err = hotplug__next(l->hotplug, &cpu)) == 1) {
 		err = cpu_came(l, cpu);
 		if (err)
-			return err;
+			break;
 	}
-	if (err != -ENOBUFS)
+	if (!l->gap.hdr.time)
 		return err;
-	err = cpu_list__read(&online, "online");
-	for (size_t i = 0; !err && i < online.cpus.len; i++)
-		err = cpu_came(l, online.cpus.data[i]);
-	cpu_list__done(&online);
+	l->gap.hdr.type = REC_LOST;
+	l->gap.hdr.length = sizeof(l->gap);
+	l->gap.until = clock__now();
+	/* If there is no room for it: in the next round. */
+	if (!merge__add_task(&l->merge, &l->gap.hdr))
+		l->gap.hdr.time = 0;
 	return err;
+}
+
+/*
+ * One round, in the order that source/merge.h explains. `last`: nothing comes after, so nothing
+ * is held. *ret_tasks: task records that came.
+ */
+static int drain(struct live *l, const struct source_sink *sink, bool last, size_t *ret_tasks)
+{
+	struct add_task_ctx ctx = { .l = l, .sink = sink };
+	uint64_t cutoff = clock__now() - APPEAR_NS;
+	int err = add_samples(l), cpus_err;
+
+	*ret_tasks = tasks__drain(l->tasks, add_task, &ctx);
+	cpus_err = last ? 0 : look_for_cpus(l);
+	/* Behind a record that is still being written there may be older ones than the cutoff. */
+	if (reader__blocked(&l->reader) || tasks__blocked(l->tasks))
+		cutoff = l->cutoff;
+	l->cutoff = cutoff;
+	if (sink->round)
+		sink->round(sink->ctx);
+	if (!err)
+		err = merge__run(&l->merge, last ? UINT64_MAX : cutoff, sink);
+	/* The samples were used in place: only now may the kernel write over them. */
+	reader__release(&l->reader);
+	return err ? err : cpus_err;
+}
+
+static int live_start(struct source *src)
+{
+	struct live *l = (struct live *)src;
+	int err = set_timer(l->samples_timer, SAMPLES_PERIOD_NS, SAMPLES_PERIOD_NS);
+
+	l->running = !err;
+	return err ? err : sampler__enable(&l->sampler);
+}
+
+static int live_fd(struct source *src)
+{
+	return ((struct live *)src)->epoll_fd;
 }
 
 static int live_dispatch(struct source *src, const struct source_sink *sink)
@@ -230,8 +253,6 @@ static int live_dispatch(struct source *src, const struct source_sink *sink)
 	if (rested)
 		tasks__settle(l->tasks);
 	err = drain(l, sink, false, &tasks);
-	if (!err && l->hotplug_fd >= 0)
-		err = look_for_cpus(l);
 	if (err)
 		return err;
 	/* What is held needs no hurry: it was foreseen. */
@@ -313,8 +334,7 @@ static void live_free(struct source *src)
 		close(l->samples_timer);
 	if (l->rest_timer >= 0)
 		close(l->rest_timer);
-	if (l->hotplug_fd >= 0)
-		close(l->hotplug_fd);
+	hotplug__free(l->hotplug);
 	free(l);
 }
 
@@ -458,14 +478,10 @@ static int watch(struct live *l, int fd)
 
 static int open_waiting(struct live *l)
 {
-	/* Task records of full rings, which in our form are less than twice as long, and as many
-	 * held. */
-	size_t bytes = 4 * tasks__ring_bytes(l->tasks) + l->reader.bytes;
-	/* What a full sample ring adds to the most records that those bytes can be. */
-	size_t records = l->reader.bytes / (sizeof(struct rec_sample) + 8) + 1 +
-			 bytes / sizeof(struct rec_lost);
+	size_t records, bytes;
 	int err;
 
+	merge_bounds(l, &records, &bytes);
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->samples_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	l->rest_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -476,8 +492,8 @@ static int open_waiting(struct live *l)
 		err = watch(l, l->rest_timer);
 	if (!err)
 		err = watch(l, tasks__fd(l->tasks));
-	if (!err && l->hotplug_fd >= 0)
-		err = watch(l, l->hotplug_fd);
+	if (!err && hotplug__fd(l->hotplug) >= 0)
+		err = watch(l, hotplug__fd(l->hotplug));
 	return err ? err : merge__init(&l->merge, records, bytes);
 }
 
@@ -495,72 +511,26 @@ static void note_fallbacks(struct live *l)
 	}
 }
 
-static int check_namespaces(char **ret_why)
-{
-	if (access("/proc/self", F_OK)) {
-		*ret_why = why__format("/proc isn't mounted here, which says what runs; mount it "
-				       "(mount -t proc proc /proc)");
-		return -ENOENT;
-	}
-	if (!why__in_initial_pid_ns()) {
-		*ret_why = why__format("this is not the initial pid namespace, so the kernel's "
-				       "process ids can't be told apart here; run on the host, or "
-				       "in a container with the host's pid namespace (--pid=host)");
-		return -EPERM;
-	}
-	if (!why__in_initial_time_ns()) {
-		*ret_why = why__format("this is not the initial time namespace, so the kernel's "
-				       "times can't be compared with those here; run outside of it "
-				       "(nsenter --time=/proc/1/ns/time)");
-		return -EPERM;
-	}
-	return 0;
-}
-
-int live__check(const struct live_opts *o, char **ret_why)
-{
-	const char *const *feature = o->disable_features;
-	struct cpu_list cpus = { 0 };
-	int err = o->cpus ? cpu_list__parse(&cpus, o->cpus) : 0;
-
-	cpu_list__done(&cpus);
-	if (err == -ENOMEM)
-		return err;
-	while (feature && *feature && feature__by_name(*feature) != FEATURES)
-		feature++;
-	if (err)
-		*ret_why = why__format("CPUs \"%s\": %s", o->cpus,
-				       err == -ERANGE ? "no machine has such a CPU"
-						      : "not a list such as 0-3,8");
-	else if (o->event && !event_info__by_name(o->event))
-		*ret_why = why__format("event %s: unknown; known are %s", o->event,
-				       event_info__names());
-	else if (feature && *feature)
-		*ret_why = why__format("feature %s: unknown; ebolt doctor lists them", *feature);
-	else
-		return 0;
-	return -EINVAL;
-}
-
 static int open_parts(struct live *l, const struct live_opts *o, char **ret_why)
 {
 	const char *unknown;
 	int err = live__check(o, ret_why);
 
 	if (!err)
-		err = check_namespaces(ret_why);
+		err = live_check__namespaces(ret_why);
 	if (err)
 		return err;
 	features__probe(&l->features, o->disable_features, o->btf, &unknown);
-	err = choose_cpus(l, o->cpus, ret_why);
+	/* Before any list of CPUs is read: one that comes meanwhile is opened once more. */
+	err = hotplug__open(l->features.has[FEATURE_UEVENTS], &l->hotplug);
+	if (!err)
+		err = choose_cpus(l, o->cpus, ret_why);
 	if (!err)
 		err = check_nofile(l, ret_why);
 	if (!err)
 		err = open_sampler(l, o, ret_why);
 	if (err)
 		return err;
-	/* Before the events are: a CPU that comes meanwhile is opened once more. */
-	l->hotplug_fd = hotplug__open();
 	err = open_collector(l, o, ret_why);
 	if (!err)
 		err = open_tasks(l, ret_why);
@@ -580,7 +550,7 @@ int live__open(const struct live_opts *opts, struct source **ret, char **ret_why
 	if (!l)
 		return -ENOMEM;
 	l->source.ops = &live_ops;
-	l->epoll_fd = l->samples_timer = l->rest_timer = l->hotplug_fd = -1;
+	l->epoll_fd = l->samples_timer = l->rest_timer = -1;
 	l->all_cpus = !opts->cpus;
 	l->targets_only = opts->targets_only;
 	buf__init(&l->notes, 16 * 1024);

@@ -13,6 +13,17 @@ int merge__init(struct merge *m, size_t max_records, size_t max_bytes)
 	return vec_reserve(&m->items, max_records);
 }
 
+int merge__raise(struct merge *m, size_t max_records, size_t max_bytes)
+{
+	if (max_records > m->items.max)
+		m->items.max = max_records;
+	if (max_bytes > m->bytes.max)
+		m->bytes.max = max_bytes;
+	if (max_bytes > m->spare.max)
+		m->spare.max = max_bytes;
+	return vec_reserve(&m->items, m->items.max);
+}
+
 void merge__done(struct merge *m)
 {
 	vec_done(&m->items);

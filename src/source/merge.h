@@ -51,6 +51,8 @@ struct merge {
  * is made now, so that none is lost later for want of memory. 0 or -ENOMEM.
  */
 int merge__init(struct merge *m, size_t max_records, size_t max_bytes);
+/* Raises the bounds (never lowers them): there are more rings. 0 or -ENOMEM. */
+int merge__raise(struct merge *m, size_t max_records, size_t max_bytes);
 void merge__done(struct merge *m);
 
 /* 0, -E2BIG (over the bounds) or -ENOMEM, and then the record was not taken. */

@@ -89,4 +89,10 @@ def a_cpu_that_returns_is_sampled_again_without_optional_features():
     hotplug(*(x for name in names for x in ("--disable-feature", name)))
 
 
+@case
+def a_cpu_that_returns_unannounced_is_sampled_again():
+    # Which CPUs are online is looked at every second then.
+    hotplug("--disable-feature", "uevents")
+
+
 main()

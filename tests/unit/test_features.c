@@ -22,8 +22,9 @@ static void test_names(void **state)
 
 static void test_disabled(void **state)
 {
-	const char *const all[] = { "task-btf",	  "perf-link",	 "idle-switches", "ksymbol",
-				    "lost-count", "tracepoints", "task-kprobes",  NULL };
+	const char *const all[] = { "task-btf",	    "perf-link",  "idle-switches",
+				    "ksymbol",	    "lost-count", "tracepoints",
+				    "task-kprobes", "uevents",	  NULL };
 	const char *const one[] = { "ksymbol", NULL };
 	struct features f, g;
 	const char *unknown = NULL;

@@ -220,6 +220,17 @@ static void test_bounds(void **state)
 	run(&m, 10, "t4 s1 t5 s2 t7 ");
 	task(&m, 3, 6); /* there is room again */
 	run(&m, 10, "t6 ");
+
+	task(&m, 11, 1);
+	task(&m, 12, 2);
+	assert_int_equal(merge__add_task(&m, &t.hdr), -E2BIG);
+	assert_int_equal(merge__raise(&m, 8, 4 * sizeof(t)), 0);
+	assert_int_equal(merge__raise(&m, 1, 1), 0);
+	task(&m, 13, 3);
+	task(&m, 14, 4);
+	assert_int_equal(merge__add_task(&m, &t.hdr), -E2BIG);
+	run(&m, 12, "t1 t2 ");
+	run(&m, 20, "t3 t4 "); /* what was held is, also in the memory that was spare */
 	merge__done(&m);
 }
 
