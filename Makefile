@@ -197,14 +197,14 @@ demo:
 check:
 	$(Q)scripts/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) test-programs
-	$(Q)B=$(B) SAN=$(SAN) tests/run $(T)
+	$(Q)B=$(B) SAN=$(SAN) tests/run '$(T)'
 
 # Without QEMU the tests skip, and say why.
 check-vm:
 	$(Q)scripts/deps.sh build test
 	$(Q)scripts/deps.sh vm || true
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads
-	$(Q)B=$(B) T=$(T) tests/vm/run $(subst $(comma), ,$(K))
+	$(Q)B=$(B) T='$(T)' tests/vm/run $(subst $(comma), ,$(K))
 
 lint:
 	$(Q)scripts/deps.sh build lint
