@@ -18,6 +18,7 @@
 #include "proc/jit_message.h"
 #include "proc/ksyms.h"
 #include "proc/process.h"
+#include "proc/process_check.h"
 #include "profile/jit_wait.h"
 #include "profile/ledger.h"
 
@@ -339,9 +340,11 @@ static int add_sample(struct session *s, const struct rec_sample *r, const struc
 	 * Callers may be what a frame-pointer walk makes of other data, and what the kernel was
 	 * entered from can be 0 (of a thread that it made itself): they don't justify a reading.
 	 */
-	if (r->hdr.flags & REC_F_USER_MODE && ips[0] < VSYSCALL_START &&
-	    !process__lookup(p, ips[0]))
-		process_table__reread(&s->procs, p);
+	if (r->hdr.flags & REC_F_USER_MODE && ips[0] < VSYSCALL_START) {
+		process_table__check(&s->procs, p, ips[0], r->hdr.time);
+		if (!process__lookup(p, ips[0]))
+			process_table__reread(&s->procs, p);
+	}
 	for (uint32_t i = 0; i < r->nr_user && !err; i++)
 		err = p->jit ? jit_frame(s, p, call_site(ips, i), &jit[i])
 			     : cached_frame(s, p, call_site(ips, i), &frames[r->nr_kernel + i]);
@@ -502,7 +505,9 @@ static void say_stats(const struct session *s)
 		 s->jit->stats.dumps, s->jit->stats.maps, s->jit->stats.bytes,
 		 jit_pool__stats(s->jit->pool)->loads, jit_pool__funcs(s->jit->pool),
 		 jit_pool__bytes(s->jit->pool), s->jit_wait.waited, s->jit_wait.unkept);
-	pr_debug("/proc/PID/maps was read again %" PRIu64 " times", st->rereads);
+	pr_debug("/proc/PID/maps was read again %" PRIu64 " times, and %" PRIu64
+		 " times to compare: %" PRIu64 " mappings had come unseen",
+		 st->rereads, st->checks, st->came_unseen);
 	if (s->dsos.helper.late || s->dsos.helper.refused || s->dsos.comparisons.refused)
 		pr_warn("%" PRIu64 " looks at other processes took too long, and %" PRIu64
 			" were not tried: what is there has no name",

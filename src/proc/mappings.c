@@ -93,6 +93,13 @@ static int punch(struct process *p, uint64_t start, uint64_t end, size_t *ret_at
 	return 0;
 }
 
+int mappings__cut(struct process *p, uint64_t start, uint64_t end)
+{
+	size_t at;
+
+	return punch(p, start, end, &at);
+}
+
 int mappings__cover(struct process *p, const struct mapping *m)
 {
 	size_t at;

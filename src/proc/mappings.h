@@ -12,6 +12,8 @@ int mappings__cover(struct process *p, const struct mapping *m);
  * them. *ret_added: any.
  */
 int mappings__fill(struct process *p, const struct mapping *m, bool *ret_added);
+/* Makes a gap of [start, end). 0, -E2BIG or -ENOMEM, and then nothing changed. */
+int mappings__cut(struct process *p, uint64_t start, uint64_t end);
 /* Cuts off what lies outside [start, end), which it overlaps. */
 void mappings__clip(struct mapping *m, uint64_t start, uint64_t end);
 /* The first mapping that ends after addr, or NULL. Borrowed until the next change. */

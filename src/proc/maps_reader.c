@@ -67,11 +67,11 @@ static HELPER_FN(read_maps)
 	return err ? err : (int)tid;
 }
 
-int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into, uint64_t *dropped)
+static int read_process(struct dso_table *dsos, uint32_t pid, struct process *into,
+			unsigned int tries, uint64_t *dropped)
 {
 	struct proc_maps_entry e;
 	struct proc_maps pm;
-	unsigned int tries = 0;
 	struct buf text;
 	int tid;
 
@@ -97,7 +97,7 @@ int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into
 			(*dropped)++;
 			continue;
 		}
-		if (m.kind == MAPPING_ANON && tries++ < MOVED_TEXT_TRIES &&
+		if (m.kind == MAPPING_ANON && tries && tries-- &&
 		    moved_text__find(dsos, tid, text.data, text.len, m.start, m.end, &m.dso,
 				     &m.pgoff)) {
 			m.kind = MAPPING_FILE;
@@ -108,6 +108,17 @@ int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into
 	}
 	buf__done(&text);
 	return tid < 0 ? tid : 0;
+}
+
+int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into, uint64_t *dropped)
+{
+	return read_process(dsos, pid, into, MOVED_TEXT_TRIES, dropped);
+}
+
+int maps_reader__read_stated(struct dso_table *dsos, uint32_t pid, struct process *into,
+			     uint64_t *dropped)
+{
+	return read_process(dsos, pid, into, 0, dropped);
 }
 
 void maps_reader__cover_by_anon(struct dso_table *dsos, struct process *p,

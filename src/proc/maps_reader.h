@@ -19,6 +19,10 @@ int maps_reader__classify(struct dso_table *dsos, const struct dso_sighting *s,
 int maps_reader__read(struct dso_table *dsos, uint32_t pid, struct process *into,
 		      uint64_t *dropped);
 
+/* The same, but anonymous memory is not asked whether it holds a file's text. */
+int maps_reader__read_stated(struct dso_table *dsos, uint32_t pid, struct process *into,
+			     uint64_t *dropped);
+
 /*
  * Anonymous memory over file mappings: the parts that hold the files' text are still theirs. That a
  * library was unmapped here before, and this is something else, is told by the bytes.

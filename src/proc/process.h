@@ -46,6 +46,14 @@ struct mapping {
 struct jit_files;
 struct jit_space;
 
+/* A reading of what is mapped, until its time is reached (proc/process_check.h). */
+struct process_check {
+	struct process *stated; /* NULL: none; nothing but its mappings */
+	uint64_t from, until;	/* ns; of the reading */
+	uint64_t due, wait;	/* ns; of the next one */
+	uint64_t as_of;		/* the process's, when they were set */
+};
+
 struct process {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: not known yet */
@@ -65,12 +73,15 @@ struct process {
 	uint64_t reread_wait;	  /* ns; doubles with every reading that was in vain */
 	uint64_t exited_at;	  /* ns; a thread exited then, maybe the last; 0: lives */
 	uint64_t look_at;	  /* ns; then /proc is asked whether it lives; 0: not in `exited` */
-	struct jit_space *jit;	  /* its JIT code (proc/jit_files.h); NULL: none */
-	bool used;		  /* sampled since the eviction's hand came by */
+	struct process_check check;
+	struct jit_space *jit; /* its JIT code (proc/jit_files.h); NULL: none */
+	bool used;	       /* sampled since the eviction's hand came by */
 };
 
 struct process_stats {
 	uint64_t rereads;	/* of /proc/PID/maps, for an address that nothing covered */
+	uint64_t checks;	/* of what is known against /proc/PID/maps */
+	uint64_t came_unseen;	/* mappings that they found in place of others */
 	uint64_t maps_dropped;	/* mappings over PROCESS_MAPS_MAX, or no memory */
 	uint64_t procs_dropped; /* processes for which there was no memory */
 	uint64_t procs_evicted; /* to make room; read from /proc again when sampled again */
@@ -95,7 +106,7 @@ struct process_table {
 	uint64_t next_version;
 	uint64_t losses;     /* how often task records were lost */
 	uint64_t lost_until; /* ns; the end of the last loss */
-	struct process_budget reread_budget, stale_budget;
+	struct process_budget reread_budget, stale_budget, check_budget;
 	struct process_stats stats;
 };
 

@@ -2,6 +2,7 @@
 #include "proc/process_table.h"
 
 #include "base/hash.h"
+#include "proc/process_check.h"
 #include "proc/process_jit.h"
 
 /* How much room is made when the table is full. */
@@ -22,6 +23,7 @@ void process__free(struct process *p)
 	if (!p)
 		return;
 	process_jit__ended(p);
+	process_check__done(&p->check);
 	vec_done(&p->maps);
 	free(p);
 }

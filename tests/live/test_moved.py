@@ -79,6 +79,24 @@ def code_where_a_library_was_before_attaching():
 
 
 @case
+def code_moved_to_where_a_library_was():
+    """
+    Nothing tells of it: /proc/PID/maps does, 0.1 s after the process's first sample, and what is read
+    holds from then on. Late as a busy machine may make both, it takes not half of so much CPU time.
+    """
+    out = tempdir() + "/m.folded"
+    program = Gate("moved", 60, "jit-mremap")
+    recording = Recording("-F", HZ, "-o", out, "-p", program.pid)
+    program.open()
+    program.wait_line("out", rb"^moved$")
+    wait_until("CPU time", lambda: cpu_seconds(program.pid) > 2 * LONGER, 200)
+    ledger = recording.stop()
+    program.end()
+    found = leaves(folded(out, ledger))
+    check(found.get(b"[anon]", 0) > 0.5 * sum(found.values()), f"{found}")
+
+
+@case
 def memory_behind_a_server_that_does_not_answer():
     """Reading it would wait as long as its owner wants, a minute here: ebolt goes on, and ends."""
     out = tempdir() + "/m.folded"
