@@ -26,9 +26,6 @@
 /* The files of JIT runtimes are not looked at more often. */
 #define JIT_POLL_NS (NSEC_PER_SEC / 20)
 
-#define VSYSCALL_START 0xffffffffff600000ull /* arch/x86/include/uapi/asm/vsyscall.h */
-#define VSYSCALL_SIZE  0x1000
-
 /*
  * Most frames of a sample were in one before: a direct-mapped cache in front of the look-ups.
  * What an address means is fixed by the version of the mappings that it is looked up in.
@@ -239,12 +236,40 @@ static struct frame frame_of_kernel(struct session *s, uint64_t addr)
 	return (struct frame){ .kind = FRAME_KERNEL, .off = addr };
 }
 
+/*
+ * Which of the mappings of the file that hold off the sample is in, where there are several: two
+ * segments may claim the offset then. 1 + its index among those that are remembered, or 0. What is
+ * left of a mapping after something covered a part counts as it.
+ */
+static uint8_t own_mapping(const struct dso *d, const struct mapping *m, uint64_t off)
+{
+	uint64_t end = m->pgoff + (m->end - m->start);
+	uint8_t same = 0, around = 0;
+	size_t nr = 0, nr_around = 0;
+
+	for (uint32_t i = 0; i < d->nr_mapped; i++) {
+		const struct elf_mapped *e = &d->mapped[i];
+
+		nr += off >= e->pgoff && off - e->pgoff < e->len;
+		if (m->pgoff < e->pgoff || end - e->pgoff > e->len)
+			continue;
+		if (e->pgoff == m->pgoff && e->len == m->end - m->start)
+			same = i + 1;
+		around = i + 1;
+		nr_around++;
+	}
+	if (nr < 2)
+		return 0;
+	return same || nr_around > 1 ? same : around;
+}
+
 static struct frame frame_of_user(struct session *s, const struct process *p, uint64_t addr)
 {
 	const struct mapping *m = process__lookup(p, addr);
 	struct dso_sighting where;
+	uint64_t off;
 
-	if (addr >= VSYSCALL_START && addr < VSYSCALL_START + VSYSCALL_SIZE)
+	if (vsyscall__holds(addr))
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_VSYSCALL };
 	if (!m)
 		return (struct frame){ .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
@@ -254,9 +279,11 @@ static struct frame frame_of_user(struct session *s, const struct process *p, ui
 		where = process__sighting(p, m, &s->dsos);
 		dso_table__hit(&s->dsos, m->dso, &where);
 	}
+	off = addr - m->start + m->pgoff;
 	return (struct frame){ .kind = FRAME_NATIVE,
 			       .dso = m->dso,
-			       .off = addr - m->start + m->pgoff };
+			       .mapped = own_mapping(&s->dsos.dsos.data[m->dso], m, off),
+			       .off = off };
 }
 
 /* p: NULL for a kernel address. */
@@ -461,14 +488,21 @@ static int write_output(struct output *o, const struct output_input *in)
 static void say_trouble(const struct names_trouble *t)
 {
 	if (t->reason == NAME_AMBIGUOUS)
-		pr_warn("%s: %" PRIu64 " addresses without a name: offset 0x%" PRIx64
+		pr_warn("%s: %" PRIu64 " addresses without a name, of %" PRIu64
+			" samples: offset 0x%" PRIx64
 			" is claimed by two executable segments, vaddr 0x%" PRIx64
 			" and 0x%" PRIx64,
-			t->path, t->frames, t->off, t->load[0].vaddr, t->load[1].vaddr);
+			t->path, t->frames, t->samples, t->off, t->load[0].vaddr, t->load[1].vaddr);
 	else
-		pr_debug("%s: %" PRIu64 " addresses without a name: no executable segment holds "
-			 "offset 0x%" PRIx64,
-			 t->path, t->frames, t->off);
+		/* Callers may be what a frame-pointer walk makes of other data. */
+		log__print(t->samples ? LOG_WARN : LOG_DEBUG,
+			   "%s: %" PRIu64 " addresses without a name, of %" PRIu64
+			   " samples: no executable segment holds offset 0x%" PRIx64
+			   "; the nearest are [0x%" PRIx64 ", 0x%" PRIx64 ") below and [0x%" PRIx64
+			   ", 0x%" PRIx64 ") above",
+			   t->path, t->frames, t->samples, t->off, t->load[0].off,
+			   t->load[0].off + t->load[0].filesz, t->load[1].off,
+			   t->load[1].off + t->load[1].filesz);
 }
 
 static void say_unresolved(const struct names *names)
@@ -561,6 +595,10 @@ int session__finish(struct session *s, const struct source_counts *counts, const
 			pr_err("cannot resolve names: %s", strerror(-err));
 		else
 			say_unresolved(names);
+	}
+	if (names) {
+		s->ledger.count[LEDGER_no_segment] = names->samples_by_reason[NAME_NO_SEGMENT];
+		s->ledger.count[LEDGER_ambiguous] = names->samples_by_reason[NAME_AMBIGUOUS];
 	}
 	in.names = names;
 	vec_for_each(&s->outputs, o)

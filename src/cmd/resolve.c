@@ -36,11 +36,13 @@ static const char help[] =
 	"Offsets and addresses are hexadecimal, with or without 0x; - reads them from standard\n"
 	"input, one a line. Each gives a line:\n"
 	"  OFF vaddr=0x... NAME+0x...     or     OFF unresolved: REASON\n"
-	"With -p the line goes on with the mapping, the offset and the file. JIT code is named by\n"
-	"what its runtime has written of it, as it is now: ADDR NAME+0x... mapping=... jit\n"
+	"and goes on with the numbers used: with -p the mapping and the offset in the file; then\n"
+	"segment=OFF+SIZE@VADDR symbol=VADDR+SIZE, or the segments that claim the offset or are\n"
+	"nearest to it (below=, above=); with -p the file. JIT code is named by what its runtime\n"
+	"has written of it, as it is now: ADDR NAME+0x... mapping=... jit\n"
 	"\n"
 	"  -p PID           addresses of this process, as it is now\n"
-	"  -v, --verbose    each step: the segment and the symbol with their numbers\n"
+	"  -v, --verbose    each step as a calculation, and the symbol as the file states it\n"
 	"      --no-demangle\n"
 	"\n"
 	"Exit status: 0 all resolved, 1 some not, 2 wrong usage.\n";
@@ -83,22 +85,43 @@ static void print_result(struct resolver *r, const char *text, const struct expl
 	}
 }
 
-static void print_segment(const struct elf_load *l)
+static void print_segment(const char *name, const struct elf_load *l)
 {
-	printf("  segment: offset 0x%" PRIx64 " + 0x%" PRIx64 ", vaddr 0x%" PRIx64 "\n", l->off,
-	       l->filesz, l->vaddr);
+	if (l->filesz)
+		printf(" %s=0x%" PRIx64 "+0x%" PRIx64 "@0x%" PRIx64, name, l->off, l->filesz,
+		       l->vaddr);
 }
 
+/* The numbers that the result was made from, those of the mapping apart. */
+static void print_numbers(const struct explanation *ex)
+{
+	switch (ex->reason) {
+	case NAME_SYMBOL:
+	case NAME_NO_SYMBOL:
+		if (ex->reason == NAME_NO_SYMBOL)
+			printf(" vaddr=0x%" PRIx64, ex->vaddr);
+		print_segment("segment", &ex->load);
+		break;
+	case NAME_AMBIGUOUS:
+		print_segment("segment", &ex->load);
+		print_segment("segment", &ex->other);
+		break;
+	case NAME_NO_SEGMENT:
+		print_segment("below", &ex->load);
+		print_segment("above", &ex->other);
+		break;
+	}
+	if (ex->reason == NAME_SYMBOL)
+		printf(" symbol=0x%" PRIx64 "+0x%" PRIx64, ex->symbol.value, ex->symbol.size);
+}
+
+/* The same as a calculation. */
 static void print_steps(const struct resolver *r, const struct explanation *ex, uint64_t off)
 {
-	if (!r->verbose || (ex->reason != NAME_SYMBOL && ex->reason != NAME_NO_SYMBOL &&
-			    ex->reason != NAME_AMBIGUOUS))
+	if (!r->verbose || (ex->reason != NAME_SYMBOL && ex->reason != NAME_NO_SYMBOL))
 		return;
-	print_segment(&ex->load);
-	if (ex->reason == NAME_AMBIGUOUS) {
-		print_segment(&ex->other);
-		return;
-	}
+	printf("  segment: offset 0x%" PRIx64 " + 0x%" PRIx64 ", vaddr 0x%" PRIx64 "\n",
+	       ex->load.off, ex->load.filesz, ex->load.vaddr);
 	printf("  vaddr:   0x%" PRIx64 " - 0x%" PRIx64 " + 0x%" PRIx64 " = 0x%" PRIx64 "\n", off,
 	       ex->load.off, ex->load.vaddr, ex->vaddr);
 	if (ex->reason == NAME_SYMBOL)
@@ -110,8 +133,9 @@ static void resolve_off(struct resolver *r, const char *text, uint64_t off)
 {
 	struct explanation ex;
 
-	explain__off(r->elf, r->symtab, off, NULL, 0, &ex);
+	explain__off(r->elf, r->symtab, off, NULL, NULL, 0, &ex);
 	print_result(r, text, &ex);
+	print_numbers(&ex);
 	putchar('\n');
 	print_steps(r, &ex, off);
 }
@@ -186,12 +210,15 @@ static void resolve_addr(struct resolver *r, const char *text, uint64_t addr)
 {
 	const struct mapping *m = process__lookup(r->process, addr);
 	struct explanation ex = { .reason = NAME_NO_MAPPING };
+	struct elf_mapped own;
 	const struct dso *d;
 	uint64_t off;
 
 	if (resolve_jit(r, text, addr, m))
 		return;
-	if (m && m->kind == MAPPING_ANON)
+	if (vsyscall__holds(addr))
+		ex.reason = NAME_VSYSCALL;
+	else if (m && m->kind == MAPPING_ANON)
 		ex.reason = why_anon(r);
 	if (!m || m->kind == MAPPING_ANON) {
 		print_result(r, text, &ex);
@@ -201,14 +228,18 @@ static void resolve_addr(struct resolver *r, const char *text, uint64_t addr)
 		return;
 	}
 	off = addr - m->start + m->pgoff;
+	own = (struct elf_mapped){ m->start, m->end - m->start, m->pgoff };
 	ex.reason = use_dso(r, m->dso);
 	d = &r->dsos.dsos.data[m->dso];
 	if (ex.reason == NAME_SYMBOL)
-		explain__off(r->elf, r->symtab, off, d->mapped, d->nr_mapped, &ex);
+		explain__off(r->elf, r->symtab, off, &own, d->mapped, d->nr_mapped, &ex);
 	print_result(r, text, &ex);
-	printf(" mapping=0x%" PRIx64 "-0x%" PRIx64 " pgoff=0x%" PRIx64 " off=0x%" PRIx64
-	       "%s dso=%s\n",
-	       m->start, m->end, m->pgoff, off, m->moved ? " moved" : "", d->path);
+	printf(" mapping=0x%" PRIx64 "-0x%" PRIx64 " pgoff=0x%" PRIx64 " off=0x%" PRIx64, m->start,
+	       m->end, m->pgoff, off);
+	print_numbers(&ex);
+	printf("%s dso=", m->moved ? " moved" : "");
+	put_name(d->path);
+	putchar('\n');
 	if (r->verbose)
 		printf("  off:     0x%" PRIx64 " - 0x%" PRIx64 " + 0x%" PRIx64 " = 0x%" PRIx64 "\n",
 		       addr, m->start, m->pgoff, off);

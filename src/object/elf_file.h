@@ -74,10 +74,16 @@ const struct build_id *elf_file__build_id(const struct elf_file *ef);
  * with p_offset <= off < p_offset + p_filesz gives vaddr = off - p_offset + p_vaddr.
  *
  * Where two executable PT_LOADs claim the offset and disagree, those are kept whose page-rounded
- * range contains one of the `mapped` mappings that hold `off` (mapped may be NULL); of these, those
- * that give one of the `mapped` mappings that hold `off` the load bias that another one has.
- * 0; -ENOENT: no executable segment holds it; -ENOTUNIQ: more than one still does.
+ * range contains `own`, the mapping that the offset was seen in; of these, those that give it the
+ * load bias that another one of `mapped` has. If own is NULL, one of the `mapped` mappings that
+ * hold `off` has to do (mapped may be NULL). 0; -ENOENT: no executable segment holds it; -ENOTUNIQ:
+ * more than one still does.
  */
+int elf_file__off_to_vaddr_in(const struct elf_file *ef, uint64_t off, const struct elf_mapped *own,
+			      const struct elf_mapped *mapped, size_t nr_mapped,
+			      uint64_t *ret_vaddr);
+
+/* The same where the mapping isn't known. */
 int elf_file__off_to_vaddr(const struct elf_file *ef, uint64_t off, const struct elf_mapped *mapped,
 			   size_t nr_mapped, uint64_t *ret_vaddr);
 

@@ -6,7 +6,8 @@
  * overlap in the file when a linker saves space: the last page of one is the first of the next,
  * mapped twice at different addresses, and in such a file (say with -z noseparate-code, or two text
  * segments in one 64K granule) the p_filesz of both can reach over the same bytes. An offset alone
- * can't tell them apart then; the mapping that it came through can:
+ * can't tell them apart then; the mapping that it came through can, or, where that isn't known,
+ * those that hold it:
  *
  * - A mapping made for a segment lies within the segment, rounded out to pages.
  * - All segments of a loaded file are moved by one and the same bias, address minus vaddr. So a
@@ -35,6 +36,12 @@ static bool holds_off(const struct elf_mapped *m, uint64_t off)
 	return off >= m->pgoff && off - m->pgoff < m->len;
 }
 
+/* Of whichever process. */
+static bool same_part(const struct elf_mapped *a, const struct elf_mapped *b)
+{
+	return a->pgoff == b->pgoff && a->len == b->len;
+}
+
 /* The mapping lies within the segment rounded out to pages. */
 static bool within(const struct elf_mapped *m, const struct elf_load *l)
 {
@@ -55,14 +62,14 @@ static uint64_t bias(const struct elf_mapped *m, const struct elf_load *l)
 }
 
 /* Another mapping, of whichever segment, that was moved by this bias. */
-static bool bias_is_seen(const struct elf_file *ef, uint64_t off, uint64_t want,
-			 const struct elf_mapped *mapped, size_t nr_mapped)
+static bool bias_is_seen(const struct elf_file *ef, uint64_t off, const struct elf_mapped *own,
+			 uint64_t want, const struct elf_mapped *mapped, size_t nr_mapped)
 {
 	size_t nr;
 	const struct elf_load *loads = elf_file__loads(ef, &nr);
 
 	for (size_t i = 0; i < nr_mapped; i++) {
-		if (holds_off(&mapped[i], off))
+		if (own ? same_part(own, &mapped[i]) : holds_off(&mapped[i], off))
 			continue;
 		for (size_t j = 0; j < nr; j++) {
 			if (loads[j].exec && within(&mapped[i], &loads[j]) &&
@@ -75,18 +82,19 @@ static bool bias_is_seen(const struct elf_file *ef, uint64_t off, uint64_t want,
 
 /* Keeps those that a mapping of this offset fits, if any does. */
 static void keep_fitting(struct candidates *c, const struct elf_file *ef, uint64_t off,
-			 const struct elf_mapped *mapped, size_t nr_mapped, bool by_bias)
+			 const struct elf_mapped *own, const struct elf_mapped *mapped,
+			 size_t nr_mapped, bool by_bias)
 {
 	struct candidates kept = {};
 
 	for (size_t i = 0; i < c->nr; i++) {
-		for (size_t j = 0; j < nr_mapped; j++) {
-			const struct elf_mapped *m = &mapped[j];
+		for (size_t j = 0; j < (own ? 1 : nr_mapped); j++) {
+			const struct elf_mapped *m = own ? own : &mapped[j];
 
 			if (!holds_off(m, off) || !within(m, c->loads[i]))
 				continue;
 			if (by_bias &&
-			    !bias_is_seen(ef, off, bias(m, c->loads[i]), mapped, nr_mapped))
+			    !bias_is_seen(ef, off, own, bias(m, c->loads[i]), mapped, nr_mapped))
 				continue;
 			kept.loads[kept.nr++] = c->loads[i];
 			break;
@@ -108,6 +116,13 @@ static bool agree(const struct candidates *c, uint64_t off)
 int elf_file__off_to_vaddr(const struct elf_file *ef, uint64_t off, const struct elf_mapped *mapped,
 			   size_t nr_mapped, uint64_t *ret_vaddr)
 {
+	return elf_file__off_to_vaddr_in(ef, off, NULL, mapped, nr_mapped, ret_vaddr);
+}
+
+int elf_file__off_to_vaddr_in(const struct elf_file *ef, uint64_t off, const struct elf_mapped *own,
+			      const struct elf_mapped *mapped, size_t nr_mapped,
+			      uint64_t *ret_vaddr)
+{
 	struct candidates c;
 	size_t nr;
 	const struct elf_load *loads = elf_file__loads(ef, &nr);
@@ -122,9 +137,9 @@ int elf_file__off_to_vaddr(const struct elf_file *ef, uint64_t off, const struct
 	if (!mapped)
 		nr_mapped = 0;
 	if (!agree(&c, off))
-		keep_fitting(&c, ef, off, mapped, nr_mapped, false);
+		keep_fitting(&c, ef, off, own, mapped, nr_mapped, false);
 	if (!agree(&c, off))
-		keep_fitting(&c, ef, off, mapped, nr_mapped, true);
+		keep_fitting(&c, ef, off, own, mapped, nr_mapped, true);
 	if (!agree(&c, off))
 		return -ENOTUNIQ;
 	*ret_vaddr = vaddr_in(c.loads[0], off);

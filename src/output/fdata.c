@@ -49,6 +49,7 @@ struct fdata {
 /* Samples at one offset of the binary's file. */
 struct hit {
 	uint32_t dso;
+	uint8_t mapped; /* as struct frame's */
 	uint64_t off;
 	uint64_t count;
 };
@@ -281,10 +282,13 @@ static int add_stack(struct writer *w, const struct stack *s, const uint32_t *fr
 		return 0;
 	}
 	w->samples += s->count;
-	return vec_push(&w->hits, (struct hit){ .dso = f->dso, .off = f->off, .count = s->count });
+	return vec_push(&w->hits, (struct hit){ .dso = f->dso,
+						.off = f->off,
+						.mapped = f->mapped,
+						.count = s->count });
 }
 
-static int by_dso_and_off(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
 
@@ -292,7 +296,7 @@ static int by_dso_and_off(const void *a, const void *b)
 		return x->dso < y->dso ? -1 : 1;
 	if (x->off != y->off)
 		return x->off < y->off ? -1 : 1;
-	return 0;
+	return x->mapped - y->mapped;
 }
 
 /* One hit for each place, out of one for each stack. */
@@ -309,11 +313,11 @@ static int collect_hits(struct writer *w)
 	if (err)
 		return err;
 	if (w->hits.len)
-		qsort(w->hits.data, w->hits.len, sizeof(*w->hits.data), by_dso_and_off);
+		qsort(w->hits.data, w->hits.len, sizeof(*w->hits.data), by_place);
 	vec_for_each(&w->hits, h) {
 		struct hit *last = kept ? &w->hits.data[kept - 1] : NULL;
 
-		if (last && !by_dso_and_off(last, h))
+		if (last && !by_place(last, h))
 			last->count += h->count;
 		else
 			w->hits.data[kept++] = *h;
@@ -331,7 +335,8 @@ static int add_record(struct writer *w, const struct hit *h)
 	uint64_t vaddr;
 	int err;
 
-	err = elf_file__off_to_vaddr(w->fd->elf, h->off, dso->mapped, dso->nr_mapped, &vaddr);
+	err = elf_file__off_to_vaddr_in(w->fd->elf, h->off, dso__mapped(dso, h->mapped),
+					dso->mapped, dso->nr_mapped, &vaddr);
 	if (err) {
 		w->missed[err == -ENOTUNIQ ? MISS_AMBIGUOUS : MISS_NO_VADDR] += h->count;
 		return 0;

@@ -99,6 +99,12 @@ struct moved_text_budget {
 	uint64_t refused; /* comparisons for which there was none */
 };
 
+/* The mapping that struct frame.mapped (profile/profile.h) names, or NULL. */
+static inline const struct elf_mapped *dso__mapped(const struct dso *d, uint8_t mapped)
+{
+	return mapped && mapped <= d->nr_mapped ? &d->mapped[mapped - 1] : NULL;
+}
+
 struct dso_table {
 	VEC(struct dso) dsos;
 	struct hashmap index;

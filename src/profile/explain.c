@@ -51,15 +51,40 @@ static struct elf_load load_of(const struct elf_file *ef, uint64_t off, uint64_t
 	return l;
 }
 
+/* Those around an offset that none holds. */
+static void nearest(const struct elf_file *ef, uint64_t off, struct elf_load *ret_below,
+		    struct elf_load *ret_above)
+{
+	size_t nr;
+	const struct elf_load *loads = elf_file__loads(ef, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct elf_load *l = &loads[i];
+
+		if (!l->exec || !l->filesz)
+			continue;
+		if (l->off <= off && (!ret_below->filesz || l->off > ret_below->off))
+			*ret_below = *l;
+		if (l->off > off && (!ret_above->filesz || l->off < ret_above->off))
+			*ret_above = *l;
+	}
+}
+
 void explain__off(const struct elf_file *ef, const struct symtab *st, uint64_t off,
-		  const struct elf_mapped *mapped, size_t nr_mapped, struct explanation *ret)
+		  const struct elf_mapped *own, const struct elf_mapped *mapped, size_t nr_mapped,
+		  struct explanation *ret)
 {
 	int err;
 
 	*ret = (struct explanation){ .reason = NAME_NO_SYMBOL };
-	err = elf_file__off_to_vaddr(ef, off, mapped, nr_mapped, &ret->vaddr);
+	err = elf_file__off_to_vaddr_in(ef, off, own, mapped, nr_mapped, &ret->vaddr);
+	if (err == -ENOENT) {
+		ret->reason = NAME_NO_SEGMENT;
+		nearest(ef, off, &ret->load, &ret->other);
+		return;
+	}
 	if (err) {
-		ret->reason = err == -ENOTUNIQ ? NAME_AMBIGUOUS : NAME_NO_SEGMENT;
+		ret->reason = NAME_AMBIGUOUS;
 		ret->load = claimant(ef, off, 0);
 		ret->other = claimant(ef, off, 1);
 		return;

@@ -6,6 +6,7 @@
 #ifndef EBOLT_PROFILE_EXPLAIN_H
 #define EBOLT_PROFILE_EXPLAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "object/elf_file.h"
@@ -34,16 +35,32 @@ enum name_reason {
 /* In words, for messages: "no symbol covers the address". */
 const char *name_reason__text(enum name_reason reason);
 
+#define VSYSCALL_START 0xffffffffff600000ull /* arch/x86/include/uapi/asm/vsyscall.h */
+#define VSYSCALL_SIZE  0x1000
+
+/* The page is of no file, and the same in every process. */
+static inline bool vsyscall__holds(uint64_t addr)
+{
+	return addr >= VSYSCALL_START && addr < VSYSCALL_START + VSYSCALL_SIZE;
+}
+
 struct explanation {
-	uint8_t reason;	       /* enum name_reason: how far it went */
-	uint64_t vaddr;	       /* from NAME_NO_SYMBOL on */
-	struct elf_load load;  /* the segment that gave it; NAME_AMBIGUOUS: one that claims off */
-	struct elf_load other; /* NAME_AMBIGUOUS: another */
-	struct symbol symbol;  /* NAME_SYMBOL; its name is borrowed from the table */
+	uint8_t reason; /* enum name_reason: how far it went */
+	uint64_t vaddr; /* from NAME_NO_SYMBOL on */
+	/*
+	 * The segment that gave it. NAME_AMBIGUOUS: two that claim off. NAME_NO_SEGMENT: the
+	 * nearest executable ones, that begin below and above; filesz 0: there is none.
+	 */
+	struct elf_load load, other;
+	struct symbol symbol; /* NAME_SYMBOL; its name is borrowed from the table */
 };
 
-/* st: NULL where the file has no symbols. mapped: mappings of the file, or NULL. */
+/*
+ * st: NULL where the file has no symbols. own: the mapping that the offset was seen in, or NULL;
+ * mapped: mappings of the file, or NULL.
+ */
 void explain__off(const struct elf_file *ef, const struct symtab *st, uint64_t off,
-		  const struct elf_mapped *mapped, size_t nr_mapped, struct explanation *ret);
+		  const struct elf_mapped *own, const struct elf_mapped *mapped, size_t nr_mapped,
+		  struct explanation *ret);
 
 #endif

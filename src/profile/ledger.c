@@ -9,6 +9,7 @@ enum kind {
 	LOST,
 	MISSED,
 	TASK,
+	NAMELESS, /* aggregated, but without a name (outside the identity) */
 };
 
 static const struct {
@@ -21,6 +22,8 @@ static const struct {
 	[LEDGER_maps_dropped] = { "maps_dropped", TASK },
 	[LEDGER_procs_evicted] = { "procs_evicted", TASK },
 	[LEDGER_files_unopened] = { "files_unopened", TASK },
+	[LEDGER_no_segment] = { "no_segment", NAMELESS },
+	[LEDGER_ambiguous] = { "ambiguous", NAMELESS },
 	[LEDGER_jit_refused] = { "jit_refused", TASK },
 	[LEDGER_jit_spoilt] = { "jit_spoilt", TASK },
 	[LEDGER_jit_forgotten] = { "jit_forgotten", TASK },
@@ -74,7 +77,8 @@ void ledger__format(const struct ledger *l, struct buf *out)
 		    ledger__fired(l), l->aggregated, ledger__filtered(l), ledger__lost(l),
 		    sum(l, MISSED));
 	for (int i = 0; i < LEDGER_CAUSES; i++) {
-		if (!l->count[i] || (causes[i].kind != LOST && causes[i].kind != TASK))
+		if (!l->count[i] || causes[i].kind == FIRED || causes[i].kind == FILTERED ||
+		    causes[i].kind == MISSED)
 			continue;
 		buf__printf(out, "%s%s=%" PRIu64, sep, causes[i].name, l->count[i]);
 		sep = " ";

@@ -19,6 +19,8 @@ enum ledger_cause {
 	LEDGER_maps_dropped,   /* TASK: mappings that found no room: their samples are unresolved */
 	LEDGER_procs_evicted,  /* TASK: processes forgotten for want of room */
 	LEDGER_files_unopened, /* TASK: files that were hit and found no descriptor: no names */
+	LEDGER_no_segment,     /* NAMELESS: no executable segment of the file holds the leaf */
+	LEDGER_ambiguous,      /* NAMELESS: more than one does, at different addresses */
 	LEDGER_jit_refused,    /* TASK: jitdumps and perf maps that were not read */
 	LEDGER_jit_spoilt, /* TASK: jitdumps that were not read to their end, as they are wrong */
 	LEDGER_jit_forgotten, /* TASK: JIT functions for which there was no room */
@@ -46,7 +48,8 @@ bool ledger__close(struct ledger *l);
 /*
  * The line that a recording prints last, without a line end:
  * "ledger: fired=F aggregated=A filtered=X lost=L missed=M (cause=N ...)"; causes of lost samples
- * and lost task records that are 0 are left out.
+ * and lost task records, and samples that are aggregated but nameless for a reason that ought not
+ * to be, are left out where they are 0.
  */
 void ledger__format(const struct ledger *l, struct buf *out);
 

@@ -60,13 +60,13 @@ static bool same_frame(const void *ctx, uint32_t i)
 
 	return a->off == b->off && a->kind == b->kind && a->reason == b->reason &&
 	       a->dso == b->dso && a->name == b->name && a->named_kernel == b->named_kernel &&
-	       a->named_jit == b->named_jit;
+	       a->named_jit == b->named_jit && a->mapped == b->mapped;
 }
 
 static uint64_t hash_of_frame(const struct frame *f)
 {
 	return hash_combine(hash_u64(f->off ^ (uintptr_t)f->name),
-			    (uint64_t)f->dso << 16 | f->kind << 8 | f->reason);
+			    (uint64_t)f->dso << 16 | f->kind << 8 | f->reason | f->mapped);
 }
 
 int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret)

@@ -52,6 +52,11 @@ struct frame {
 	bool named_kernel; /* FRAME_NAMED: code of the kernel (a BPF program) */
 	bool named_jit;	   /* FRAME_NAMED: JIT code */
 	/*
+	 * FRAME_NATIVE: 1 + the index into the DSO's `mapped` of the mapping that it was seen in,
+	 * where more than one holds off; else 0.
+	 */
+	uint8_t mapped;
+	/*
 	 * FRAME_NATIVE: index into the session's DSOs (proc/dso.h). UNKNOWN_ANON: the id of the
 	 * JIT space that the address may yet get a name from (profile/jit_wait.h), or 0.
 	 */

@@ -83,21 +83,23 @@ static int open_symbols(const struct dso_table *dsos, uint32_t dso, struct dso_s
 }
 
 /* Frames come sorted by DSO, so what is known of this one stands near the end. */
-static void note_trouble(struct names *n, const struct dso *d, uint64_t off,
+static void note_trouble(struct names *n, struct name *name, const struct dso *d, uint64_t off,
 			 const struct explanation *ex)
 {
 	for (size_t i = n->troubles.len; i-- > 0 && n->troubles.data[i].path == d->path;) {
 		if (n->troubles.data[i].reason != ex->reason)
 			continue;
 		n->troubles.data[i].frames++;
+		name->trouble = i + 1;
 		return;
 	}
 	/* Over the maximum it is still counted by its reason. */
-	vec_push(&n->troubles, (struct names_trouble){ .path = d->path,
-						       .reason = ex->reason,
-						       .frames = 1,
-						       .off = off,
-						       .load = { ex->load, ex->other } });
+	if (!vec_push(&n->troubles, (struct names_trouble){ .path = d->path,
+							    .reason = ex->reason,
+							    .frames = 1,
+							    .off = off,
+							    .load = { ex->load, ex->other } }))
+		name->trouble = n->troubles.len;
 }
 
 static int name_native(struct names *n, uint32_t i, const struct frame *f, const struct dso *d,
@@ -106,10 +108,11 @@ static int name_native(struct names *n, uint32_t i, const struct frame *f, const
 	struct explanation ex = { .reason = syms->reason };
 
 	if (syms->elf)
-		explain__off(syms->elf, syms->symtab, f->off, d->mapped, d->nr_mapped, &ex);
+		explain__off(syms->elf, syms->symtab, f->off, dso__mapped(d, f->mapped), d->mapped,
+			     d->nr_mapped, &ex);
 	n->of_frame[i].reason = ex.reason;
 	if (ex.reason == NAME_NO_SEGMENT || ex.reason == NAME_AMBIGUOUS)
-		note_trouble(n, d, f->off, &ex);
+		note_trouble(n, &n->of_frame[i], d, f->off, &ex);
 	return ex.reason == NAME_SYMBOL ? set_symbol(n, i, ex.symbol.name, demangle) : 0;
 }
 
@@ -201,6 +204,32 @@ static void name_rest(struct names *n, const struct profile *p, const uint32_t *
 	}
 }
 
+/* Samples in what has no name for want of a segment; not many frames are, in most recordings none.
+ */
+static int count_troubles(struct names *n, const struct profile *p)
+{
+	struct stack_iter it;
+	int err;
+
+	if (!n->frames_by_reason[NAME_NO_SEGMENT] && !n->frames_by_reason[NAME_AMBIGUOUS])
+		return 0;
+	stack_iter__init(&it, p);
+	while ((err = stack_iter__next(&it)) > 0) {
+		const struct name *leaf;
+
+		if (!it.stack->nr_user)
+			continue;
+		leaf = &n->of_frame[it.frames[it.stack->nr_kernel]];
+		if (leaf->reason != NAME_NO_SEGMENT && leaf->reason != NAME_AMBIGUOUS)
+			continue;
+		n->samples_by_reason[leaf->reason] += it.stack->count;
+		if (leaf->trouble)
+			n->troubles.data[leaf->trouble - 1].samples += it.stack->count;
+	}
+	stack_iter__done(&it);
+	return err;
+}
+
 int names__resolve(const struct profile *p, const struct dso_table *dsos,
 		   const struct resolve_opts *opts, struct names **ret)
 {
@@ -240,6 +269,11 @@ int names__resolve(const struct profile *p, const struct dso_table *dsos,
 	name_rest(n, p, order + kernel, nr - kernel);
 	for (size_t i = 0; i < nr; i++)
 		n->frames_by_reason[n->of_frame[i].reason]++;
+	err = count_troubles(n, p);
+	if (err) {
+		names__free(n);
+		return err;
+	}
 	*ret = n;
 	return 0;
 }

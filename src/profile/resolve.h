@@ -16,6 +16,7 @@
 struct name {
 	const char *name;   /* the symbol, demangled if asked; NULL without one. Interned. */
 	const char *module; /* path of the DSO, the kernel module, "kernel"; NULL: none */
+	uint16_t trouble;   /* 1 + the index into names.troubles; 0: none */
 	uint8_t reason;	    /* enum name_reason */
 	bool kernel;
 	bool jit; /* JIT code */
@@ -26,8 +27,9 @@ struct names_trouble {
 	const char *path;
 	uint8_t reason;		 /* NAME_NO_SEGMENT or NAME_AMBIGUOUS */
 	uint64_t frames;	 /* distinct frames */
+	uint64_t samples;	 /* whose leaf is such a frame */
 	uint64_t off;		 /* of the first */
-	struct elf_load load[2]; /* NAME_AMBIGUOUS: two that claim it */
+	struct elf_load load[2]; /* as struct explanation states them */
 };
 
 #define NAMES_TROUBLES_MAX 1024
@@ -37,7 +39,9 @@ struct names {
 	size_t nr;
 	struct strtab *strings;
 	uint64_t frames_by_reason[NAME_REASONS]; /* distinct frames */
-	VEC(struct names_trouble) troubles;	 /* each DSO and reason once */
+	/* NAME_NO_SEGMENT and NAME_AMBIGUOUS: samples whose user-mode leaf is such a frame */
+	uint64_t samples_by_reason[NAME_REASONS];
+	VEC(struct names_trouble) troubles; /* each DSO and reason once */
 	int kallsyms_error; /* why no kernel frame has a name; 0: they have, or there is none */
 };
 

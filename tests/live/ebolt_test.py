@@ -352,7 +352,7 @@ class Ledger:
 
     # Named with the causes, but of task records, not of samples.
     OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted",
-               "files_unopened", "jit_refused", "jit_spoilt", "jit_forgotten")
+               "files_unopened", "no_segment", "ambiguous", "jit_refused", "jit_spoilt", "jit_forgotten")
 
     def __init__(self, stderr):
         lines = stderr.splitlines()

@@ -427,6 +427,7 @@ static void decides_by_the_mapping(void **state)
 	/* Of the second one, the part that could be either's. */
 	const struct elf_mapped part[] = { { base + 0x22000, 0x1000, 0x2000 },
 					   { base + 0x23000, 0x2000, 0x3000 } };
+	const struct elf_mapped both[] = { first, second };
 	const struct elf_mapped elsewhere = { 0x5500000000, 0x1000, 0x4000 };
 	_cleanup_free_ struct elf_builder *eb = elf_builder__new(EM_X86_64);
 	struct elf_file *ef = with_loads(eb, loads, 2);
@@ -440,6 +441,17 @@ static void decides_by_the_mapping(void **state)
 	assert_int_equal(vaddr, 0x22900);
 	assert_int_equal(elf_file__off_to_vaddr(ef, 0x2900, part, 1, &vaddr), -ENOTUNIQ);
 	assert_int_equal(elf_file__off_to_vaddr(ef, 0x2900, part, 2, &vaddr), 0);
+	assert_int_equal(vaddr, 0x22900);
+	/* Both are mapped: of one that is seen in the other's part it is known which it is. */
+	assert_int_equal(elf_file__off_to_vaddr(ef, 0x2900, both, 2, &vaddr), -ENOTUNIQ);
+	assert_int_equal(elf_file__off_to_vaddr_in(ef, 0x2900, &first, both, 2, &vaddr), 0);
+	assert_int_equal(vaddr, 0x12900);
+	assert_int_equal(elf_file__off_to_vaddr_in(ef, 0x2900, &second, both, 2, &vaddr), 0);
+	assert_int_equal(vaddr, 0x22900);
+	/* The part that could be either's was moved as the rest of the second one. */
+	assert_int_equal(elf_file__off_to_vaddr_in(ef, 0x2900, &part[0], NULL, 0, &vaddr),
+			 -ENOTUNIQ);
+	assert_int_equal(elf_file__off_to_vaddr_in(ef, 0x2900, &part[0], part, 2, &vaddr), 0);
 	assert_int_equal(vaddr, 0x22900);
 	/* Where only one claims it, mappings have no say. */
 	assert_int_equal(elf_file__off_to_vaddr(ef, 0x27ff, &second, 1, &vaddr), 0);
