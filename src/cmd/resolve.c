@@ -36,10 +36,10 @@ static const char help[] =
 	"Offsets and addresses are hexadecimal, with or without 0x; - reads them from standard\n"
 	"input, one a line. Each gives a line:\n"
 	"  OFF vaddr=0x... NAME+0x...     or     OFF unresolved: REASON\n"
-	"and goes on with the numbers used: with -p the mapping and the offset in the file; then\n"
+	"and with -p or -v goes on with the numbers used: the mapping and the offset in the file;\n"
 	"segment=OFF+SIZE@VADDR symbol=VADDR+SIZE, or the segments that claim the offset or are\n"
-	"nearest to it (below=, above=); with -p the file. JIT code is named by what its runtime\n"
-	"has written of it, as it is now: ADDR NAME+0x... mapping=... jit\n"
+	"nearest to it (below=, above=); the file. JIT code is named by what its runtime has\n"
+	"written of it, as it is now: ADDR NAME+0x... mapping=... jit\n"
 	"\n"
 	"  -p PID           addresses of this process, as it is now\n"
 	"  -v, --verbose    each step as a calculation, and the symbol as the file states it\n"
@@ -135,7 +135,9 @@ static void resolve_off(struct resolver *r, const char *text, uint64_t off)
 
 	explain__off(r->elf, r->symtab, off, NULL, NULL, 0, &ex);
 	print_result(r, text, &ex);
-	print_numbers(&ex);
+	/* The line alone is what scripts read. */
+	if (r->verbose)
+		print_numbers(&ex);
 	putchar('\n');
 	print_steps(r, &ex, off);
 }

@@ -47,6 +47,9 @@ def every_function_of_a_file():
     done = ebolt("resolve", ELF, "-", input="".join(f"{w[0]:#x}\n" for w in wanted).encode())
     equal(done.returncode, 0, "exit status")
     equal(done.stdout.decode().splitlines(),
+          [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x}" for off, v, d, name, _ in wanted], "lines")
+    done = ebolt("resolve", "-v", ELF, "-", input="".join(f"{w[0]:#x}\n" for w in wanted).encode())
+    equal([x for x in done.stdout.decode().splitlines() if not x.startswith(" ")],
           [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x} {n}" for off, v, d, name, n in wanted], "lines")
 
 
@@ -57,8 +60,9 @@ def what_cannot_be_resolved_says_why():
     lines = done.stdout.decode().splitlines()
     # Which it might have been: the last one; there is none above.
     off, vaddr, size, _ = max(l for l in loads(ELF) if l[3])
-    equal(lines[0], "0xfffffff0 unresolved: no executable segment holds the offset "
-          f"below={off:#x}+{size:#x}@{vaddr:#x}", "line")
+    equal(lines[0], "0xfffffff0 unresolved: no executable segment holds the offset", "line")
+    verbose = ebolt("resolve", "-v", ELF, "0xfffffff0").stdout.decode().splitlines()
+    equal(verbose[0], f"{lines[0]} below={off:#x}+{size:#x}@{vaddr:#x}", "line")
     check(" vaddr=" in lines[1], lines[1])
     equal(ebolt("resolve", "/etc/passwd", "0").returncode, 1, "not an ELF file")
     equal(ebolt("resolve", "/no/such/file", "0").returncode, 1, "no file")
