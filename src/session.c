@@ -82,6 +82,8 @@ struct session *session__new(const struct session_opts *opts)
 	}
 	jit_wait__init(&s->jit_wait, s->profile, s->jit, opts->srcline);
 	process_table__init(&s->procs, &s->dsos);
+	s->procs.shared.off = opts->no_kcmp;
+	s->dsos.no_map_files = opts->no_map_files;
 	s->procs.jit = s->jit;
 	ksyms__init(&s->ksyms, s->profile->strings);
 	return s;

@@ -19,6 +19,8 @@ struct session_opts {
 	struct resolve_opts resolve;
 	struct output_opts output;
 	bool srcline; /* JIT code with its source lines, where they are known */
+	/* As if the kernel had no such feature (collect/features.h). */
+	bool no_kcmp, no_map_files;
 };
 
 struct session;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "collect/features.h"
 
 #define DEFAULT_FREQ 99
 
@@ -287,6 +288,14 @@ static bool take_option(struct parse *p, int c, const char *arg)
 	return false;
 }
 
+static bool is_disabled(const struct record_opts *o, enum feature feature)
+{
+	for (const char *const *name = o->disable_features; *name; name++)
+		if (feature__by_name(*name) == feature)
+			return true;
+	return false;
+}
+
 /* What each option can't know of the others. */
 static bool check_together(const struct parse *p, bool freq_given)
 {
@@ -346,6 +355,8 @@ int record_opts__parse(struct record_opts *o, int argc, char **argv, int *ret_st
 	o->live.disable_features = o->disable_features;
 	if (!check_live(&o->live))
 		return usage_error(ret_status);
+	o->session.no_kcmp = is_disabled(o, FEATURE_KCMP);
+	o->session.no_map_files = is_disabled(o, FEATURE_MAP_FILES);
 	o->live.targets_only = !p.all && (o->nr_pids || o->command);
 	return 0;
 }

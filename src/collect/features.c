@@ -18,6 +18,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <linux/kcmp.h>
 #include <linux/perf_event.h>
 
 #include "base/cleanup.h"
@@ -119,6 +120,27 @@ static bool probe_uevents(const char *btf)
 	return hotplug__has_uevents();
 }
 
+static bool probe_kcmp(const char *btf)
+{
+	return !syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0);
+}
+
+/* Of our own first file that is mapped. */
+static bool probe_map_files(const char *btf)
+{
+	_cleanup_fclose_ FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long long start, end, ino = 0;
+	_cleanup_close_ int fd = -1;
+	char path[96];
+
+	while (maps && !ino)
+		if (fscanf(maps, "%llx-%llx %*s %*s %*s %llu%*[^\n]", &start, &end, &ino) != 3)
+			return false;
+	snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", start, end);
+	fd = maps ? open(path, O_PATH | O_CLOEXEC) : -1;
+	return fd >= 0;
+}
+
 const struct feature_info feature_infos[FEATURES] = {
 	[FEATURE_TASK_BTF] = {
 		"task-btf",
@@ -168,6 +190,18 @@ const struct feature_info feature_infos[FEATURES] = {
 		"the kernel's announcements of CPUs that come online (netlink)",
 		"the CPUs online are looked at every second: one that was away for less stays silent",
 		probe_uevents,
+	},
+	[FEATURE_KCMP] = {
+		"kcmp",
+		"tells which processes share their memory (CONFIG_KCMP, CAP_SYS_PTRACE)",
+		"what one of them maps is noticed in another where it had nothing mapped",
+		probe_kcmp,
+	},
+	[FEATURE_MAP_FILES] = {
+		"map-files",
+		"opens the very file that is mapped, by /proc/PID/map_files (CAP_CHECKPOINT_RESTORE)",
+		"files are opened by their path: deleted, replaced and memfd files have no names",
+		probe_map_files,
 	},
 };
 

@@ -100,12 +100,14 @@ static bool has_descriptor(struct dso_table *t, struct dso *d)
 
 static void try_open(struct dso_table *t, struct dso *d, const struct dso_sighting *s)
 {
+	struct dso_sighting place = *s;
 	struct dso_opened opened;
 
 	if (!has_descriptor(t, d))
 		return;
-	d->open_error =
-		dso_open__sighting(&t->helper, s, d->was_open ? &d->st : NULL, &d->fd, &opened);
+	place.by_path = t->no_map_files;
+	d->open_error = dso_open__sighting(&t->helper, &place, d->was_open ? &d->st : NULL, &d->fd,
+					   &opened);
 	if (d->open_error) {
 		d->tries += !dso_open__is_gone(s);
 		/* Who serves it may never answer; each try may cost a helper. */
@@ -253,13 +255,15 @@ static uint32_t choose(struct dso_table *t, const struct dso_sighting *s, bool *
 		       uint32_t *ret_nr)
 {
 	struct found f = find_all(t, s, NULL);
+	struct dso_sighting place = *s;
 	struct dso_stat st;
 
 	*ret_unsure = false;
 	*ret_nr = f.nr;
 	if (f.unique != HASHMAP_NONE || !f.nr)
 		return f.unique;
-	if (spend_look(t) && !dso_open__look(&t->helper, s, &st)) {
+	place.by_path = t->no_map_files;
+	if (spend_look(t) && !dso_open__look(&t->helper, &place, &st)) {
 		f = find_all(t, s, &st);
 		if (f.by_stat != HASHMAP_NONE)
 			return f.by_stat;

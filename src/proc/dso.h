@@ -115,6 +115,7 @@ struct dso_table {
 	uint64_t sweep_not_before; /* ns */
 	struct helper helper;	   /* reads what may never be read */
 	struct moved_text_budget comparisons;
+	bool no_map_files; /* as where the kernel refuses that */
 	size_t nr_open, max_open;
 	size_t nr_idle, max_idle; /* open, but not hit */
 	size_t hand;		  /* of closing idle ones, an index into dsos */
@@ -136,6 +137,7 @@ struct dso_sighting {
 	uint64_t start, end, pgoff;
 	uint64_t time;	 /* ns, of the record that states it; 0: it is so now */
 	uint32_t mnt_ns; /* inode number of the process's mount namespace; 0: not known */
+	bool by_path;	 /* not by map_files */
 };
 
 int dso_table__init(struct dso_table *t);

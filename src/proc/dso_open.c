@@ -190,7 +190,7 @@ static int open_sighting(const struct dso_sighting *s, const struct dso_stat *wa
 	pid_t tids[2];
 
 	nr_tids = threads_of(s, tids);
-	for (size_t i = 0; i < nr_tids; i++) {
+	for (size_t i = 0; !s->by_path && i < nr_tids; i++) {
 		map_files_place(s, tids[i], place, sizeof(place));
 		if (!open_checked(place, &s->id, leads_to_path(place, s), want, ret_fd, ret_st))
 			return 0;
@@ -230,7 +230,7 @@ static int look_at_sighting(const struct dso_sighting *s, struct dso_stat *ret)
 	size_t nr_tids = threads_of(s, tids);
 	char place[96];
 
-	for (size_t i = 0; i < nr_tids; i++) {
+	for (size_t i = 0; !s->by_path && i < nr_tids; i++) {
 		map_files_place(s, tids[i], place, sizeof(place));
 		if (!look_at(place, ret))
 			return leads_to_path(place, s) ? 0 : -ESTALE;

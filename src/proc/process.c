@@ -35,6 +35,13 @@ static bool is_old(struct process_table *t, const struct process *p, const struc
 	return true;
 }
 
+/* It is gone. One that is only evicted may still share its memory. */
+static void forget(struct process_table *t, uint32_t pid)
+{
+	shared_vm__left(&t->shared, pid);
+	process_table__drop(t, pid);
+}
+
 /*
  * The process that a record is of, which is not old: p, which has its pid, or NULL. A start time
  * that is another's is that of a successor, whose fork was lost.
@@ -46,8 +53,7 @@ static struct process *same(struct process_table *t, struct process *p,
 		p->start_ticks = facts->start_ticks;
 	if (!p || !facts->start_ticks || p->start_ticks == facts->start_ticks)
 		return p;
-	shared_vm__left(&t->shared, p->pid);
-	process_table__drop(t, p->pid);
+	forget(t, p->pid);
 	return NULL;
 }
 
@@ -172,8 +178,7 @@ static void on_fork(struct process_table *t, const struct rec_task *r)
 
 	if (r->pid == r->ppid || is_old(t, p, &r->hdr, &r->facts))
 		return;
-	process_table__drop(t, r->pid);
-	shared_vm__left(&t->shared, r->pid);
+	forget(t, r->pid);
 	p = process_table__add(t, r->pid);
 	if (!p)
 		return;
@@ -211,6 +216,8 @@ static void on_exit_record(struct process_table *t, const struct rec_task *r)
 	/* Not only the leader's exit counts: threads may outlive it. */
 	if (p && !is_old(t, p, &r->hdr, &r->facts) && same(t, p, &r->facts))
 		maybe_exited(t, p, r->hdr.time);
+	else if (!p && r->tid == r->pid)
+		shared_vm__left(&t->shared, r->pid);
 }
 
 /*
@@ -222,6 +229,8 @@ static void on_lost(struct process_table *t, const struct rec_lost *r)
 	t->losses++;
 	if (r->until > t->lost_until)
 		t->lost_until = r->until;
+	/* Who has left is asked when it is read. */
+	shared_vm__clear(&t->shared);
 	vec_for_each(&t->procs, p)
 		if (*p && !(*p)->exited_at)
 			maybe_exited(t, *p, r->hdr.time);
@@ -281,7 +290,7 @@ struct process *process_table__find(struct process_table *t, uint32_t pid, uint6
 		return NULL;
 	/* Unknown, or another process has had this pid: records were lost. */
 	if (!process_read__lives(pid, start_ticks)) {
-		process_table__drop(t, pid);
+		forget(t, pid);
 		return NULL;
 	}
 	return process_table__read(t, pid);
@@ -304,8 +313,7 @@ void process_table__reap(struct process_table *t, uint64_t now)
 		}
 		if (!process_read__living(pid, &stat) ||
 		    (p->start_ticks && stat.start_ticks != p->start_ticks)) {
-			shared_vm__left(&t->shared, pid);
-			process_table__drop(t, pid);
+			forget(t, pid);
 			continue;
 		}
 		/* Other threads live on, or the exit takes long. */

@@ -71,6 +71,9 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 			p->sure_from = clock__now();
 			prune_at_twice(p, p->maps.len);
 			process_jit__read(t, p, was);
+			/* Kernel threads have no memory to share. */
+			if (p->maps.len)
+				shared_vm__began(&t->shared, stat.ppid, pid);
 		}
 	}
 	process__free(was);
@@ -80,20 +83,13 @@ struct process *process_table__read(struct process_table *t, uint32_t pid)
 int process_table__read_proc(struct process_table *t)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc");
-	struct proc_stat stat;
 	struct dirent *entry;
-	struct process *p;
 
 	if (!dir)
 		return -errno;
-	while ((entry = readdir(dir))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		p = process_table__read(t, strtoul(entry->d_name, NULL, 10));
-		/* Kernel threads have no memory to share. */
-		if (p && p->maps.len && !proc_stat__read(p->pid, &stat))
-			shared_vm__began(&t->shared, stat.ppid, p->pid);
-	}
+	while ((entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			process_table__read(t, strtoul(entry->d_name, NULL, 10));
 	return 0;
 }
 

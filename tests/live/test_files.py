@@ -159,6 +159,20 @@ def a_memfd():
 
 
 @case
+def without_map_files():
+    # Then a file is what its path says, or nothing: no names rather than another file's.
+    off = ("--disable-feature", "map-files")
+    d = tempdir()
+    path = copy(ONE, d + "/program")
+    attach_and_judge([path], options=off)
+    burner, found = attached([path], lambda: os.rename(copy(TWO, d + "/new"), path), options=off)
+    burner.stop()
+    named = {k: v for k, v in found.items() if re.match(rb"(one|two)_", k)}
+    check(not named, f"names of a file that can't be had: {named}")
+    check(found.get(b"[program]", 0) > 100, f"elsewhere: {found}")
+
+
+@case
 def a_name_that_ends_in_deleted():
     path = copy(ONE, tempdir() + "/program (deleted)")
     copy(TWO, path[:-len(" (deleted)")])

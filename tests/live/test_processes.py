@@ -50,10 +50,11 @@ def judge(found, truth, unnamed=0, least=0.9):
     note(f"{n} of {sum(found.values())}, {sum(nameless.values())} without a name")
 
 
-def launched(*steps, program=ONE, **kw):
+def launched(*steps, program=ONE, options=(), **kw):
     """Runs the steps under ebolt: {leaf: samples}, judged."""
     out = tempdir() + "/p.folded"
-    recording = Recording("-F", HZ, "--no-kernel", "-o", out, "--", program, *steps, ready=False)
+    recording = Recording("-F", HZ, "--no-kernel", "-o", out, *options, "--", program, *steps,
+                          ready=False)
     ledger = recording.finish()
     check(recording.out.endswith("\n"), recording.err)
     judge(leaves(folded(out, ledger)), truth_of(recording.out), **kw)
@@ -141,6 +142,12 @@ def what_another_process_in_the_same_memory_maps_over_code():
     # The record is of a child; the code of its parent changes by it. That the two share is asked of
     # the kernel, so the child must live for as long as a record waits.
     launched(f"lib:{FIRST}", BURN, f"helper:fixed:{SECOND}", BURN, f"helper:fixed:{FIRST}", BURN)
+
+
+@case
+def what_a_child_in_the_same_memory_maps_where_the_kernel_does_not_tell_that_it_shares():
+    # The parent's first sample there has /proc/PID/maps read again.
+    launched(f"helper:lib:{SECOND}", BURN, options=("--disable-feature", "kcmp"))
 
 
 @case

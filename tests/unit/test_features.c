@@ -24,7 +24,8 @@ static void test_disabled(void **state)
 {
 	const char *const all[] = { "task-btf",	    "perf-link",  "idle-switches",
 				    "ksymbol",	    "lost-count", "tracepoints",
-				    "task-kprobes", "uevents",	  NULL };
+				    "task-kprobes", "uevents",	  "kcmp",
+				    "map-files",    NULL };
 	const char *const one[] = { "ksymbol", NULL };
 	struct features f, g;
 	const char *unknown = NULL;

@@ -234,6 +234,8 @@ static void who_is_waited_for_is_forgotten(void **state)
 
 static int stay(void *arg)
 {
+	/* Lest it stays when a test fails. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pause();
 	return 0;
 }
@@ -667,6 +669,35 @@ static void after_a_loss_the_dead_are_not_trusted(void **state)
 	assert_non_null(process_table__find(&table, PID_B, 2));
 }
 
+/* That it left may have been lost: it is asked again when it is read. */
+static void after_a_loss_nobody_is_known_to_share(void **state)
+{
+	static char stack[64 * 1024] __attribute__((aligned(16)));
+	pid_t child = clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	struct proc_stat st;
+
+	assert_true(child > 0);
+	assert_int_equal(proc_stat__read(child, &st), 0);
+	assert_non_null(process_table__find(&table, child, st.start_ticks));
+	assert_int_equal(table.shared.members.len, 2);
+	record_lost(30);
+	assert_int_equal(table.shared.members.len, 0);
+	assert_non_null(process_table__find(&table, child, st.start_ticks));
+	assert_int_equal(table.shared.members.len, 2);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	/* The table may have forgotten it before it ends. */
+	process_table__done(&table);
+	process_table__init(&table, &dsos);
+	child = clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	shared_vm__began(&table.shared, getpid(), child);
+	assert_int_equal(table.shared.members.len, 2);
+	record_task(REC_EXIT, child, child, getpid(), 40);
+	assert_int_equal(table.shared.members.len, 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void hostile_comm_doesnt_hide_the_start_time(void **state)
 {
 	uint64_t ticks = own_start_ticks();
@@ -854,6 +885,7 @@ int main(void)
 		T(late_records_of_the_image_before_are_ignored),
 		T(after_a_loss_the_dead_are_not_trusted),
 		T(what_began_before_a_loss_may_be_lost),
+		T(after_a_loss_nobody_is_known_to_share),
 		T(records_that_tell_the_start_time),
 		T(hostile_comm_doesnt_hide_the_start_time),
 		T(a_full_table_forgets_what_is_not_sampled),
