@@ -180,7 +180,7 @@ struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid)
 	return s;
 }
 
-void jit_files__forget(struct jit_files *jf, struct jit_space *s)
+static void free_space(struct jit_files *jf, struct jit_space *s)
 {
 	struct jit_space *last = jf->spaces.data[--jf->spaces.len];
 
@@ -200,12 +200,21 @@ void jit_files__forget(struct jit_files *jf, struct jit_space *s)
 	free(s);
 }
 
+void jit_files__forget(struct jit_files *jf, struct jit_space *s)
+{
+	/* At the recording's end its process has it still. */
+	if (s->ended_at)
+		free_space(jf, s);
+	else
+		s->taken = true;
+}
+
 void jit_files__free(struct jit_files *jf)
 {
 	if (!jf)
 		return;
 	while (jf->spaces.len)
-		jit_files__forget(jf, jf->spaces.data[0]);
+		free_space(jf, jf->spaces.data[0]);
 	drop_foreseen(jf, UINT64_MAX);
 	vec_done(&jf->spaces);
 	vec_done(&jf->foreseen);
@@ -480,7 +489,7 @@ void jit_files__poll_last(struct jit_files *jf)
 struct jit_space *jit_files__next_complete(struct jit_files *jf)
 {
 	vec_for_each(&jf->spaces, s)
-		if ((*s)->complete)
+		if ((*s)->complete && !(*s)->taken)
 			return *s;
 	return NULL;
 }

@@ -67,7 +67,8 @@ struct jit_space {
 	uint64_t settled;	   /* ns */
 	uint64_t ended_at;	   /* ns; 0: lives */
 	uint64_t version;	   /* changes whenever there may be names for more addresses */
-	bool complete;		   /* ended, and read to the end */
+	bool complete;		   /* no more will be read */
+	bool taken;		   /* and no more looked up */
 	bool no_marker;
 	bool refused;
 	uint64_t scan_at, scan_wait; /* ns; its descriptors are not looked at before */
@@ -152,8 +153,9 @@ void jit_files__poll(struct jit_files *jf, uint64_t now);
 /* Reads all that is left, a few seconds at most. All spaces are complete then: nothing comes. */
 void jit_files__poll_last(struct jit_files *jf);
 
-/* A space that ended and was read whole, or NULL. */
+/* A space of which no more will be read, or NULL. */
 struct jit_space *jit_files__next_complete(struct jit_files *jf);
+/* No more look-ups will be made of it. */
 void jit_files__forget(struct jit_files *jf, struct jit_space *s);
 
 /* The next message; false: none. */

@@ -399,6 +399,19 @@ static void what_is_told_at_the_end_names_what_was_counted(void **state)
 	assert_int_equal(jit_wait.nr_unnamed, 0);
 }
 
+static void a_recording_ends_before_the_process(void **state)
+{
+	jit_files__poll(files, S);
+	sample(S, 0x1000, JIT_FRAME_ANON);
+	append_map("1000 40 f\n");
+	jit_files__poll_last(files);
+	jit_wait__settle(&jit_wait);
+	assert_string_equal(frame_of(0)->name, "f");
+	/* Its process has it still, until that is forgotten too. */
+	assert_int_equal(files->spaces.len, 1);
+	jit_space__end(space, 2 * S);
+}
+
 static void addresses_without_a_name_are_bounded(void **state)
 {
 	size_t frames;
@@ -468,6 +481,7 @@ int main(void)
 		TEST(what_is_no_file_of_the_process_is_no_map),
 		TEST(a_sample_waits_for_a_newer_record),
 		TEST(what_is_told_at_the_end_names_what_was_counted),
+		TEST(a_recording_ends_before_the_process),
 		TEST(addresses_without_a_name_are_bounded),
 		TEST(what_is_native_stays_unless_it_is_told_of),
 		TEST(lines_and_empty_names),
