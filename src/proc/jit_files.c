@@ -389,7 +389,7 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 	bool was_open = s->map.fd >= 0, was_found = s->map.found;
 	uint8_t refusal = s->map.refusal;
 
-	if (s->used)
+	if (s->sampled)
 		need_who(jf, s);
 	if (s->who.tmp_fd < 0 || (!was_open && jf->nr_fds >= jf->max_fds))
 		return 0;
@@ -459,7 +459,11 @@ void jit_files__poll(struct jit_files *jf, uint64_t now)
 		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, n;
 		bool whole;
 
+		if (!s->sampled && !s->ended_at && now < s->poll_at)
+			continue;
 		n = poll_space(jf, s, now, most, s->ended_at != 0, &whole);
+		s->sampled = false;
+		s->poll_at = whole ? now + JIT_IDLE_NS : 0;
 		budget -= n < budget ? n : budget;
 		jf->stats.bytes += n;
 		if (s->ended_at && (whole || now > s->ended_at + END_PATIENCE))
@@ -501,7 +505,7 @@ bool jit_space__lookup(struct jit_space *s, uint64_t time, uint64_t addr, uint64
 {
 	struct jit_code *codes[] = { s->code, s->map_code };
 
-	s->used = true;
+	s->sampled = true;
 	for (int i = 0; i < 2; i++)
 		if (codes[i] && jit_code__lookup(codes[i], time, addr, ret) && ret->known >= since)
 			return true;

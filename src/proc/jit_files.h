@@ -35,7 +35,9 @@
 #define JIT_SPACE_DUMPS	  16	/* of one process */
 #define JIT_FILES_MAX	  4096 /* descriptors, of all; or an eighth of the limit, if that is less */
 #define JIT_MESSAGES_MAX  1000 /* further refusals are only counted */
-#define JIT_POLL_BYTES	  (64u << 20) /* read of all files in a round */
+/* How often those are looked at that no sample is of. */
+#define JIT_IDLE_NS    1000000000ull
+#define JIT_POLL_BYTES (64u << 20) /* read of all files in a round */
 
 enum jit_why {
 	JIT_WHY_ANON,	   /* no file of the process is known: maybe no JIT code */
@@ -58,8 +60,9 @@ struct jit_space {
 	uint32_t id;	/* never used again for another */
 	uint32_t place; /* index into jit_files.spaces */
 	struct jit_who who;
-	bool asked; /* who is known */
-	bool used;  /* a sample was looked up */
+	bool asked;	  /* who is known */
+	bool sampled;	  /* since the last poll */
+	uint64_t poll_at; /* ns; not polled before if it isn't sampled */
 	VEC(struct jit_space_dump) dumps;
 	struct jit_code *code; /* of the dumps, and what was inherited; NULL: none */
 	struct jit_map map;

@@ -149,6 +149,7 @@ static int hold(struct jit_wait *w, struct jit_space *space, uint64_t time, cons
 int jit_wait__add(struct jit_wait *w, struct jit_space *space, uint64_t time,
 		  const struct stack *key, const uint32_t *kernel, const struct jit_frame *user)
 {
+	space->sampled = true;
 	if (time > jit_space__settled(space) && !hold(w, space, time, key, kernel, user)) {
 		w->waited++;
 		return 0;

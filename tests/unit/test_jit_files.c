@@ -97,6 +97,10 @@ static void a_dump_is_read_as_it_grows(void **state)
 	jb__load(&b, 10 * S + 1, 0x1000, 0x40, "f");
 	jb__load(&b, 10 * S + 2, 0x2000, 0x40, "g");
 	flush_but(10);
+	/* Without samples it is looked at less often. */
+	jit_files__poll(files, 10 * S + 4);
+	assert_int_equal(files->stats.bytes, 0);
+	space->sampled = true;
 	jit_files__poll(files, 10 * S + 5);
 	assert_string_equal(at(10 * S + 1, 0x1000), "f");
 	assert_string_equal(at(10 * S + 1, 0x2000), "");
