@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 /* Read of one file in a round: all get their turn. */
-#define FILE_BYTES (16u << 20)
+#define FILE_BYTES (32u << 20)
 /* What is read at the end of the recording. */
 #define LAST_PATIENCE (5 * NSEC_PER_SEC)
 /* What was foreseen is used within a round, mostly. */

@@ -446,6 +446,25 @@ static void what_is_native_stays_unless_it_is_told_of(void **state)
 	assert_int_equal(frame_of(2)->reason, UNKNOWN_NO_MAPPING);
 }
 
+static void code_that_came_later_is_not_what_ran(void **state)
+{
+	struct frame native = { .kind = FRAME_NATIVE, .dso = 3, .off = 99 };
+	uint32_t n;
+
+	assert_int_equal(profile__frame(profile, &native, &n), 0);
+	open_dump();
+	jb__header(&b);
+	jb__load(&b, 5 * S, 0x1000, 0x40, "f");
+	flush_but(0);
+	jit_files__poll(files, 10 * S);
+	sample(S, 0x1000, n);
+	sample(S, 0x1000, JIT_FRAME_ANON);
+	sample(5 * S, 0x1000, n);
+	assert_int_equal(frame_of(0)->off, 99);
+	assert_string_equal(frame_of(1)->name, "f");
+	assert_int_equal(profile->stacks.data[1].count, 2);
+}
+
 static void lines_and_empty_names(void **state)
 {
 	size_t at_debug;
@@ -488,6 +507,7 @@ int main(void)
 		TEST(a_recording_ends_before_the_process),
 		TEST(addresses_without_a_name_are_bounded),
 		TEST(what_is_native_stays_unless_it_is_told_of),
+		TEST(code_that_came_later_is_not_what_ran),
 		TEST(lines_and_empty_names),
 	};
 
