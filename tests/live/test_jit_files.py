@@ -8,6 +8,17 @@ and does what a runtime does at times, or must not do.
 from jit_test import *
 
 
+class Times(dict):
+    """{name: ns} as fakejit tells it, and how many samples were in no JIT code, of any phase."""
+
+    def __init__(self, text, stacks):
+        for line in text.splitlines():
+            name, ns = line.split("=")
+            self[name] = self.get(name, 0) + int(ns)
+        named, nameless = jit_leaves(stacks)
+        self.others = total(stacks) - sum(named.values()) - nameless
+
+
 def fakejit(mode, seconds=1, args=(), d=None):
     """Runs it under ebolt: ({name: samples}, nameless, {name: ns} of fakejit, recording)."""
     d = d or tempdir()
@@ -18,11 +29,9 @@ def fakejit(mode, seconds=1, args=(), d=None):
     equal(load.wait(120), 0, f"exit status of {argv}: {load.err}")
     recording.ledger = recording.finish()
     note(recording.ledger.line)
-    named, nameless = jit_leaves(folded(d + "/a.folded", recording.ledger))
-    times = {}
-    for line in load.out.splitlines():
-        name, ns = line.split("=")
-        times[name] = times.get(name, 0) + int(ns)
+    stacks = folded(d + "/a.folded", recording.ledger)
+    times = Times(load.out, stacks)
+    named, nameless = jit_leaves(stacks)
     return named, nameless, times, recording
 
 
@@ -36,7 +45,7 @@ def check_times(named, times, names=None):
         off = abs(named.get(name, 0) - share * n)
         text = f"{name}: {named.get(name, 0)} of {n}, expected {share * n:.0f}"
         note(text)
-        check(off <= 4 * binomial_sd(n, share) + 3 * len(times), text)
+        check(off <= 4 * binomial_sd(n, share) + 3 * len(times) + times.others, text)
     equal({k: v for k, v in named.items() if k not in names.values()}, {}, "other names")
 
 
@@ -99,9 +108,10 @@ def a_map_written_at_the_end_by_a_process_that_is_long_gone():
     recording = Recording("-p", holder.pid, "-F", HZ, "--annotate", "-o", d + "/a.folded")
     holder.open()
     equal(holder.wait(), 0, "exit status")
-    named, nameless = jit_leaves(folded(d + "/a.folded", recording.finish()))
+    stacks = folded(d + "/a.folded", recording.finish())
+    named, nameless = jit_leaves(stacks)
     equal(nameless, 0, "samples without a name")
-    check_times(named, {k: int(v) for k, v in (x.split("=") for x in holder.out.splitlines())})
+    check_times(named, Times(holder.out, stacks))
 
 
 @case
@@ -162,6 +172,23 @@ def files_that_are_refused():
                           ("map-directory", "not a regular file"), ("map-of-another", "owned"),
                           ("map-old", "older than the process"), ("dump-of-another", "owned")):
         reasons(mode, refused, warning, "jit_refused")
+
+
+@case
+def a_device_is_not_opened():
+    d = tempdir()
+    if Process([workload("fakejit"), "device", "0.01", d]).wait() == 77:
+        raise Skip(f"no device can be made in {d}")
+    reasons("device", b"[jit: refused]_[j]", "not a regular file", "jit_refused")
+
+
+@case
+def times_of_another_clock():
+    named, nameless, times, recording = fakejit("tsc")
+    equal(nameless, 0, "samples without a name")
+    check_times(named, times)
+    warnings = [x for x in recording.err.splitlines() if "warning" in x]
+    check(len(warnings) == 1 and "TSC" in warnings[0], f"warnings: {warnings}")
 
 
 @case
@@ -228,10 +255,10 @@ def bad_neighbours_harm_nobody():
         process.open()
     for process in (good, *bad):
         equal(process.wait(120), 0, f"exit status of {process.argv}")
-    stacks = folded(d + "/a.folded", recording.stop())
-    named, nameless = jit_leaves([s for s in stacks if s.comm == b"fakejit-%d" % good.pid])
-    times = {k: int(v) for k, v in (x.split("=") for x in good.out.splitlines())}
-    check_times(named, times)
+    stacks = [s for s in folded(d + "/a.folded", recording.stop())
+              if s.comm == b"fakejit-%d" % good.pid]
+    named, nameless = jit_leaves(stacks)
+    check_times(named, Times(good.out, stacks))
     equal(nameless, 0, "samples without a name")
 
 
