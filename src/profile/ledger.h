@@ -19,7 +19,7 @@ enum ledger_cause {
 	LEDGER_maps_dropped,  /* TASK: mappings that found no room: their samples are unresolved */
 	LEDGER_procs_evicted, /* TASK: processes forgotten for want of room */
 	LEDGER_jit_refused,   /* TASK: jitdumps and perf maps that were not read */
-	LEDGER_jit_spoilt,    /* TASK: jitdumps that were not read to their end, as they are wrong */
+	LEDGER_jit_spoilt, /* TASK: jitdumps that were not read to their end, as they are wrong */
 	LEDGER_jit_forgotten, /* TASK: JIT functions for which there was no room */
 	LEDGER_no_memory,     /* LOST: the profile's bound or memory was reached */
 	LEDGER_bad_record,    /* LOST: a record that makes no sense */
