@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 /* Read of one file in a round: all get their turn. */
-#define FILE_BYTES (32u << 20)
+#define FILE_BYTES (20u << 20)
 /* What is read at the end of the recording. */
 #define LAST_PATIENCE (5 * NSEC_PER_SEC)
 /* What was foreseen is used within a round, mostly. */
@@ -383,7 +383,7 @@ static void say_map(struct jit_files *jf, struct jit_space *s)
 		say(jf, m);
 }
 
-static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,
+static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t *budget,
 			 bool last)
 {
 	bool was_open = s->map.fd >= 0, was_found = s->map.found;
@@ -407,8 +407,8 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 	return jit_map__read(&s->map, s->map_code, jf->piece, now, budget, last);
 }
 
-static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,
-			   bool last, bool *ret_whole)
+static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now,
+			   uint64_t *budget, bool last, bool *ret_whole)
 {
 	bool whole = true;
 	uint64_t total = 0;
@@ -420,13 +420,13 @@ static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t n
 			continue;
 		was_done = jit_dump__is_done(d->dump);
 		d->dump->whole = false;
-		if (total < budget)
-			total += jit_dump__poll(d->dump, s->code, jf->piece, now, budget - total);
+		if (*budget)
+			total += jit_dump__poll(d->dump, s->code, jf->piece, now, budget);
 		look_at_problems(jf, s, d, was_done);
 		whole &= d->dump->whole;
 	}
-	if (total < budget) {
-		total += poll_map(jf, s, now, budget - total, last);
+	if (*budget) {
+		total += poll_map(jf, s, now, budget, last);
 		whole &= s->map.whole || s->map.fd < 0;
 	} else {
 		whole = false;
@@ -456,20 +456,21 @@ void jit_files__poll(struct jit_files *jf, uint64_t now)
 		drop_foreseen(jf, now - FORESEEN_KEEP);
 	for (size_t i = 0; i < jf->spaces.len; i++) {
 		struct jit_space *s = jf->spaces.data[jf->hand++ % jf->spaces.len];
-		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, n;
+		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, left = most;
 		bool whole;
 
 		if (!s->sampled && !s->ended_at && now < s->poll_at)
 			continue;
-		n = poll_space(jf, s, now, most, s->ended_at != 0, &whole);
+		jf->stats.bytes += poll_space(jf, s, now, &left, s->ended_at != 0, &whole);
 		s->sampled = false;
 		s->poll_at = whole ? now + JIT_IDLE_NS : 0;
-		budget -= n < budget ? n : budget;
-		jf->stats.bytes += n;
+		jit_spend(&budget, most - left);
 		if (s->ended_at && (whole || now > s->ended_at + END_PATIENCE))
 			complete(jf, s);
 		s->settled = settled_at(s, now);
 	}
+	/* Another begins the next time. */
+	jf->hand++;
 }
 
 void jit_files__poll_last(struct jit_files *jf)
@@ -481,8 +482,10 @@ void jit_files__poll_last(struct jit_files *jf)
 		bool whole;
 
 		do {
+			uint64_t left = FILE_BYTES;
+
 			now = clock__now();
-			jf->stats.bytes += poll_space(jf, s, now, FILE_BYTES, true, &whole);
+			jf->stats.bytes += poll_space(jf, s, now, &left, true, &whole);
 		} while (!whole && now < patience);
 		if (!s->complete)
 			complete(jf, s);

@@ -36,8 +36,9 @@
 #define JIT_FILES_MAX	  4096 /* descriptors, of all; or an eighth of the limit, if that is less */
 #define JIT_MESSAGES_MAX  1000 /* further refusals are only counted */
 /* How often those are looked at that no sample is of. */
-#define JIT_IDLE_NS    1000000000ull
-#define JIT_POLL_BYTES (64u << 20) /* read of all files in a round */
+#define JIT_IDLE_NS 1000000000ull
+/* Read of all files in a round: a tenth of a second, at most, in which rings aren't drained. */
+#define JIT_POLL_BYTES (32u << 20)
 
 enum jit_why {
 	JIT_WHY_ANON,	   /* no file of the process is known: maybe no JIT code */
