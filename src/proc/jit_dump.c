@@ -181,10 +181,10 @@ static size_t feed(struct jit_dump *d, struct jit_piece *piece, const struct sta
 }
 
 uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_piece *piece,
-			uint64_t now, uint64_t budget)
+			uint64_t now, uint64_t *budget)
 {
 	struct jitdump_record rec;
-	uint64_t total = 0, cost;
+	uint64_t total = 0, cost, records;
 	struct stat st;
 
 	if (jit_dump__is_done(d)) {
@@ -199,14 +199,16 @@ uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_pi
 	else if (jitdump__in_zeros(&d->reader))
 		jitdump__rewind(&d->reader);
 	d->whole = false;
-	while (total < budget) {
-		if (!feed(d, piece, &st, budget - total, &cost)) {
+	while (*budget) {
+		if (!feed(d, piece, &st, *budget, &cost)) {
 			d->whole = true;
 			break;
 		}
 		total += cost;
+		records = d->reader.nr_records;
 		while (jitdump__next(&d->reader, &rec))
 			take(d, code, piece, now, &rec);
+		jit_spend(budget, cost + JIT_RECORD_COST * (d->reader.nr_records - records));
 		d->too_large = d->read + total > JIT_DUMP_BYTES_MAX;
 		/* Zeros are not yet written: no more of them is read than this. */
 		if (jit_dump__is_done(d) || jitdump__in_zeros(&d->reader)) {

@@ -41,12 +41,22 @@ struct jit_piece {
 struct jit_piece *jit_piece__new(void); /* NULL for want of memory */
 void jit_piece__free(struct jit_piece *piece);
 
+/* What a record takes of a budget beside its bytes: of small ones that is most of the work. */
+#define JIT_RECORD_COST 200
+
+/* Takes from a budget what there is of it; false: nothing is left. */
+static inline bool jit_spend(uint64_t *budget, uint64_t cost)
+{
+	*budget -= cost < *budget ? cost : *budget;
+	return *budget;
+}
+
 /*
- * Reads on, `budget` bytes at most, into the code. now: CLOCK_MONOTONIC, ns. Returns the bytes
- * read.
+ * Reads on into the code, until the budget is spent: about that many bytes. now: CLOCK_MONOTONIC,
+ * ns. Returns the bytes read.
  */
 uint64_t jit_dump__poll(struct jit_dump *d, struct jit_code *code, struct jit_piece *piece,
-			uint64_t now, uint64_t budget);
+			uint64_t now, uint64_t *budget);
 
 /* Nothing more will be read of it. */
 bool jit_dump__is_done(const struct jit_dump *d);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 /* Read of one file in a round: all get their turn. */
-#define FILE_BYTES (16u << 20)
+#define FILE_BYTES (20u << 20)
 /* What is read at the end of the recording. */
 #define LAST_PATIENCE (5 * NSEC_PER_SEC)
 /* What was foreseen is used within a round, mostly. */
@@ -186,7 +186,7 @@ struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid)
 	return s;
 }
 
-void jit_files__forget(struct jit_files *jf, struct jit_space *s)
+static void free_space(struct jit_files *jf, struct jit_space *s)
 {
 	struct jit_space *last = jf->spaces.data[--jf->spaces.len];
 
@@ -206,12 +206,21 @@ void jit_files__forget(struct jit_files *jf, struct jit_space *s)
 	free(s);
 }
 
+void jit_files__forget(struct jit_files *jf, struct jit_space *s)
+{
+	/* At the recording's end its process has it still. */
+	if (s->ended_at)
+		free_space(jf, s);
+	else
+		s->taken = true;
+}
+
 void jit_files__free(struct jit_files *jf)
 {
 	if (!jf)
 		return;
 	while (jf->spaces.len)
-		jit_files__forget(jf, jf->spaces.data[0]);
+		free_space(jf, jf->spaces.data[0]);
 	drop_foreseen(jf, UINT64_MAX);
 	vec_done(&jf->spaces);
 	vec_done(&jf->foreseen);
@@ -381,13 +390,13 @@ static void say_map(struct jit_files *jf, struct jit_space *s)
 	say(jf, m);
 }
 
-static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,
+static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t *budget,
 			 bool last)
 {
 	bool was_open = s->map.fd >= 0, was_found = s->map.found;
 	uint8_t refusal = s->map.refusal;
 
-	if (s->used)
+	if (s->sampled)
 		need_who(jf, s);
 	if (s->who.tmp_fd < 0 || (!was_open && jf->nr_fds >= jf->max_fds))
 		return 0;
@@ -405,8 +414,8 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 	return jit_map__read(&s->map, s->map_code, jf->piece, now, budget, last);
 }
 
-static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now, uint64_t budget,
-			   bool last, bool *ret_whole)
+static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now,
+			   uint64_t *budget, bool last, bool *ret_whole)
 {
 	bool whole = true;
 	uint64_t total = 0;
@@ -418,13 +427,13 @@ static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t n
 			continue;
 		was_done = jit_dump__is_done(d->dump);
 		d->dump->whole = false;
-		if (total < budget)
-			total += jit_dump__poll(d->dump, s->code, jf->piece, now, budget - total);
+		if (*budget)
+			total += jit_dump__poll(d->dump, s->code, jf->piece, now, budget);
 		look_at_problems(jf, s, d, was_done);
 		whole &= d->dump->whole;
 	}
-	if (total < budget) {
-		total += poll_map(jf, s, now, budget - total, last);
+	if (*budget) {
+		total += poll_map(jf, s, now, budget, last);
 		whole &= s->map.whole || s->map.fd < 0;
 	} else {
 		whole = false;
@@ -454,16 +463,21 @@ void jit_files__poll(struct jit_files *jf, uint64_t now)
 		drop_foreseen(jf, now - FORESEEN_KEEP);
 	for (size_t i = 0; i < jf->spaces.len; i++) {
 		struct jit_space *s = jf->spaces.data[jf->hand++ % jf->spaces.len];
-		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, n;
+		uint64_t most = budget < FILE_BYTES ? budget : FILE_BYTES, left = most;
 		bool whole;
 
-		n = poll_space(jf, s, now, most, s->ended_at != 0, &whole);
-		budget -= n < budget ? n : budget;
-		jf->stats.bytes += n;
+		if (!s->sampled && !s->ended_at && now < s->poll_at)
+			continue;
+		jf->stats.bytes += poll_space(jf, s, now, &left, s->ended_at != 0, &whole);
+		s->sampled = false;
+		s->poll_at = whole ? now + JIT_IDLE_NS : 0;
+		jit_spend(&budget, most - left);
 		if (s->ended_at && (whole || now > s->ended_at + END_PATIENCE))
 			complete(jf, s);
 		s->settled = settled_at(s, now);
 	}
+	/* Another begins the next time. */
+	jf->hand++;
 }
 
 void jit_files__poll_last(struct jit_files *jf)
@@ -475,8 +489,10 @@ void jit_files__poll_last(struct jit_files *jf)
 		bool whole;
 
 		do {
+			uint64_t left = FILE_BYTES;
+
 			now = clock__now();
-			jf->stats.bytes += poll_space(jf, s, now, FILE_BYTES, true, &whole);
+			jf->stats.bytes += poll_space(jf, s, now, &left, true, &whole);
 		} while (!whole && now < patience);
 		if (!s->complete)
 			complete(jf, s);
@@ -487,7 +503,7 @@ void jit_files__poll_last(struct jit_files *jf)
 struct jit_space *jit_files__next_complete(struct jit_files *jf)
 {
 	vec_for_each(&jf->spaces, s)
-		if ((*s)->complete)
+		if ((*s)->complete && !(*s)->taken)
 			return *s;
 	return NULL;
 }
@@ -499,7 +515,7 @@ bool jit_space__lookup(struct jit_space *s, uint64_t time, uint64_t addr, uint64
 {
 	struct jit_code *codes[] = { s->code, s->map_code };
 
-	s->used = true;
+	s->sampled = true;
 	for (int i = 0; i < 2; i++)
 		if (codes[i] && jit_code__lookup(codes[i], time, addr, ret) && ret->known >= since)
 			return true;

@@ -34,9 +34,12 @@
 #define JIT_SPACE_UNNAMED     16384 /* addresses of a process that may yet get a name */
 #define JIT_SPACE_DUMPS	      16    /* of one process */
 #define JIT_FILES_MAX	      4096 /* descriptors, of all; or an eighth of the limit, if that is less */
-#define JIT_MESSAGES_MAX      1000	  /* further refusals are only counted */
-#define JIT_MESSAGE_PATHS_MAX (4u << 20)  /* bytes of their paths */
-#define JIT_POLL_BYTES	      (64u << 20) /* read of all files in a round */
+#define JIT_MESSAGES_MAX      1000	 /* further refusals are only counted */
+#define JIT_MESSAGE_PATHS_MAX (4u << 20) /* bytes of their paths */
+/* How often those are looked at that no sample is of. */
+#define JIT_IDLE_NS 1000000000ull
+/* Read of all files in a round: a tenth of a second, at most, in which rings aren't drained. */
+#define JIT_POLL_BYTES (32u << 20)
 
 enum jit_why {
 	JIT_WHY_ANON,	   /* no file of the process is known: maybe no JIT code */
@@ -59,8 +62,9 @@ struct jit_space {
 	uint32_t id;	/* never used again for another */
 	uint32_t place; /* index into jit_files.spaces */
 	struct jit_who who;
-	bool asked; /* who is known */
-	bool used;  /* a sample was looked up */
+	bool asked;	  /* who is known */
+	bool sampled;	  /* since the last poll */
+	uint64_t poll_at; /* ns; not polled before if it isn't sampled */
 	VEC(struct jit_space_dump) dumps;
 	struct jit_code *code; /* of the dumps, and what was inherited; NULL: none */
 	struct jit_map map;
@@ -68,7 +72,8 @@ struct jit_space {
 	uint64_t settled;	   /* ns */
 	uint64_t ended_at;	   /* ns; 0: lives */
 	uint64_t version;	   /* changes whenever there may be names for more addresses */
-	bool complete;		   /* ended, and read to the end */
+	bool complete;		   /* no more will be read */
+	bool taken;		   /* and no more looked up */
 	bool no_marker;
 	bool refused;
 	uint64_t scan_at, scan_wait; /* ns; its descriptors are not looked at before */
@@ -154,8 +159,9 @@ void jit_files__poll(struct jit_files *jf, uint64_t now);
 /* Reads all that is left, a few seconds at most. All spaces are complete then: nothing comes. */
 void jit_files__poll_last(struct jit_files *jf);
 
-/* A space that ended and was read whole, or NULL. */
+/* A space of which no more will be read, or NULL. */
 struct jit_space *jit_files__next_complete(struct jit_files *jf);
+/* No more look-ups will be made of it. */
 void jit_files__forget(struct jit_files *jf, struct jit_space *s);
 
 /* The next message; false: none. */

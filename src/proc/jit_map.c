@@ -96,10 +96,10 @@ static void take(struct jit_map *m, struct jit_code *code, const struct perf_map
 }
 
 static uint64_t read_on(struct jit_map *m, struct jit_code *code, struct jit_piece *piece,
-			uint64_t now, uint64_t budget)
+			uint64_t now, uint64_t *budget)
 {
 	struct perf_map_entry e;
-	uint64_t total = 0;
+	uint64_t total = 0, entries;
 	struct stat st;
 
 	m->whole = true;
@@ -114,7 +114,7 @@ static uint64_t read_on(struct jit_map *m, struct jit_code *code, struct jit_pie
 		uint64_t off = perf_map__off(&m->reader);
 		ssize_t n;
 
-		if (total >= budget) {
+		if (!*budget) {
 			m->whole = false;
 			break;
 		}
@@ -125,14 +125,16 @@ static uint64_t read_on(struct jit_map *m, struct jit_code *code, struct jit_pie
 			break;
 		total += n;
 		perf_map__feed(&m->reader, piece->bytes, n);
+		entries = m->reader.nr_entries;
 		while (perf_map__next(&m->reader, &e))
 			take(m, code, &e, now);
+		jit_spend(budget, n + JIT_RECORD_COST * (m->reader.nr_entries - entries));
 	}
 	return total;
 }
 
 uint64_t jit_map__read(struct jit_map *m, struct jit_code *code, struct jit_piece *piece,
-		       uint64_t now, uint64_t budget, bool last)
+		       uint64_t now, uint64_t *budget, bool last)
 {
 	struct perf_map_entry e;
 	uint64_t total;

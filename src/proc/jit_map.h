@@ -48,10 +48,10 @@ void jit_map__done(struct jit_map *m);
 void jit_map__look(struct jit_map *m, const struct jit_who *who, uint64_t now, bool last);
 
 /*
- * Reads what is new of it, if it is open, `budget` bytes at most, into the code. last: it won't be
- * written any more. Returns the bytes read.
+ * Reads what is new of it, if it is open, into the code, until the budget is spent. last: it won't
+ * be written any more. Returns the bytes read.
  */
 uint64_t jit_map__read(struct jit_map *m, struct jit_code *code, struct jit_piece *piece,
-		       uint64_t now, uint64_t budget, bool last);
+		       uint64_t now, uint64_t *budget, bool last);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/jit_message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static const char *refusal(const struct jit_message *m)
 {
 	switch (m->kind) {
 	case JIT_MSG_OPEN:
-		return strerror(-m->error);
+		return m->error == -EINVAL ? map_refusals[JIT_MAP_NO_FILE] : strerror(-m->error);
 	case JIT_MSG_OWNER:
 		return map_refusals[JIT_MAP_OWNER];
 	case JIT_MSG_GONE:

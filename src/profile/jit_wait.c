@@ -88,14 +88,16 @@ static int frame_at(struct jit_wait *w, struct jit_space *space, uint64_t time,
 		    const struct jit_frame *jf, uint32_t *ret)
 {
 	struct frame f = { .kind = FRAME_UNKNOWN, .reason = UNKNOWN_NO_MAPPING };
+	bool native = jf->native < JIT_FRAME_NO_MAPPING;
 	struct jit_hit hit;
 	int err = 0;
 
-	if (jit_space__lookup(space, time, jf->addr, jf->since, &hit)) {
+	/* Code that came to where a file was mapped at the time is not what ran. */
+	if (jit_space__lookup(space, time, jf->addr, jf->since, &hit) && !(native && hit.late)) {
 		err = frame_of_hit(w, &hit, &f);
 	} else if (jf->native == JIT_FRAME_ANON) {
 		return unnamed(w, space, time, jf->addr, ret);
-	} else if (jf->native != JIT_FRAME_NO_MAPPING) {
+	} else if (native) {
 		*ret = jf->native;
 		return 0;
 	}
@@ -149,6 +151,7 @@ static int hold(struct jit_wait *w, struct jit_space *space, uint64_t time, cons
 int jit_wait__add(struct jit_wait *w, struct jit_space *space, uint64_t time,
 		  const struct stack *key, const uint32_t *kernel, const struct jit_frame *user)
 {
+	space->sampled = true;
 	if (time > jit_space__settled(space) && !hold(w, space, time, key, kernel, user)) {
 		w->waited++;
 		return 0;

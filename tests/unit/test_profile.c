@@ -60,6 +60,29 @@ static void stacks_are_told_apart(void **state)
 	profile__free(p);
 }
 
+static void a_frame_becomes_another(void **state)
+{
+	struct profile *p = profile__new(&(struct profile_opts){ 0 });
+	struct frame unnamed = { .kind = FRAME_UNKNOWN, .dso = 1, .off = 10 };
+	struct frame named = { .kind = FRAME_NAMED, .named_jit = true, .name = "f" };
+	uint32_t i, k, again;
+
+	assert_int_equal(profile__frame(p, &unnamed, &i), 0);
+	profile__set_frame(p, i, &named);
+	assert_int_equal(p->frame_index.len, 1);
+	assert_int_equal(profile__frame(p, &named, &again), 0);
+	assert_int_equal(again, i);
+	assert_int_equal(profile__frame(p, &unnamed, &k), 0);
+	assert_int_not_equal(k, i);
+	/* Equal to one that is there: both stay, and new stacks get the first. */
+	profile__set_frame(p, k, &named);
+	assert_int_equal(p->frame_index.len, 1);
+	assert_string_equal(p->frames.data[k].name, "f");
+	assert_int_equal(profile__frame(p, &named, &again), 0);
+	assert_int_equal(again, i);
+	profile__free(p);
+}
+
 static void processes_and_threads_apart_when_asked(void **state)
 {
 	static const uint32_t ab[] = { 1, 2 };
@@ -304,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_frames_are_one),
 		cmocka_unit_test(stacks_are_told_apart),
+		cmocka_unit_test(a_frame_becomes_another),
 		cmocka_unit_test(processes_and_threads_apart_when_asked),
 		cmocka_unit_test(counts_agree_with_an_array),
 		cmocka_unit_test(what_does_not_fit_goes_to_a_file),

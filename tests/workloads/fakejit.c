@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "workload.h"
@@ -105,14 +106,19 @@ static void put(const void *bytes, size_t len)
 		fail("write");
 }
 
-static void header(void)
+static void header_with(uint64_t flags)
 {
 	struct {
 		uint32_t magic, version, size, machine, pad, pid;
 		uint64_t time, flags;
-	} h = { 0x4a695444, 1, 40, 62, 0, 1, 0, 0 };
+	} h = { 0x4a695444, 1, 40, 62, 0, 1, 0, flags };
 
 	put(&h, sizeof(h));
+}
+
+static void header(void)
+{
+	header_with(0);
 }
 
 static void prefix(uint32_t id, size_t body)
@@ -495,15 +501,26 @@ static void map_directory(void)
 	rmdir(path);
 }
 
+/* A map that never was another: made elsewhere. */
+static void move_map(const char *from)
+{
+	char path[64];
+
+	map_path(path, sizeof(path));
+	if (rename(from, path))
+		fail(path);
+	run(func(0), "first");
+}
+
 static void map_of_another(void)
 {
 	char path[64];
 
-	own_map(func(0), "first");
-	map_path(path, sizeof(path));
+	snprintf(path, sizeof(path), "/tmp/fakejit-%d", getpid());
+	write_map(path, func(0), "first");
 	if (chown(path, 12345, 12345))
 		fail(path);
-	run(func(0), "first");
+	move_map(path);
 }
 
 static void map_old(void)
@@ -511,11 +528,11 @@ static void map_old(void)
 	struct timespec times[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
 	char path[64];
 
-	own_map(func(0), "first");
-	map_path(path, sizeof(path));
+	snprintf(path, sizeof(path), "/tmp/fakejit-%d", getpid());
+	write_map(path, func(0), "first");
 	if (utimensat(AT_FDCWD, path, times, 0))
 		fail(path);
-	run(func(0), "first");
+	move_map(path);
 }
 
 static void dump_of_another(void)
@@ -527,6 +544,31 @@ static void dump_of_another(void)
 		fail("fchown");
 	mark();
 	run(func(0), "first");
+}
+
+/* A device that can be mapped. Where none can be made: exit status 77. */
+static void device(void)
+{
+	snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", dir, getpid());
+	if (mknod(dump_path, S_IFCHR | 0666, makedev(1, 5)))
+		exit(77);
+	dump = open(dump_path, O_RDWR | O_CLOEXEC);
+	if (dump < 0)
+		exit(77);
+	mark();
+	run(func(0), "first");
+}
+
+/* Its times are those of another clock: 0 is as good as any. */
+static void tsc(void)
+{
+	open_dump();
+	header_with(1);
+	mark();
+	load(func(0), "first");
+	load(func(1), "second");
+	run(func(0), "first");
+	run(func(1), "second");
 }
 
 static const struct {
@@ -560,6 +602,8 @@ static const struct {
 	{ "map-of-another", map_of_another },
 	{ "map-old", map_old },
 	{ "dump-of-another", dump_of_another },
+	{ "device", device },
+	{ "tsc", tsc },
 };
 
 int main(int argc, char **argv)
