@@ -169,7 +169,7 @@ def without_map_files():
     burner.stop()
     named = {k: v for k, v in found.items() if re.match(rb"(one|two)_", k)}
     check(not named, f"names of a file that can't be had: {named}")
-    check(found.get(b"[program]", 0) > 100, f"elsewhere: {found}")
+    check(found.get(b"[program (deleted)]", 0) > 100, f"elsewhere: {found}")
 
 
 @case
