@@ -352,7 +352,8 @@ class Ledger:
 
     # Named with the causes, but of task records, not of samples.
     OUTSIDE = ("task_lost", "targets_full", "maps_dropped", "procs_evicted",
-               "files_unopened", "no_segment", "ambiguous", "jit_refused", "jit_spoilt", "jit_forgotten")
+               "files_unopened", "no_segment", "ambiguous", "jit_refused", "jit_spoilt",
+               "jit_forgotten")
 
     def __init__(self, stderr):
         lines = stderr.splitlines()
@@ -478,7 +479,7 @@ def within(observed, n, p, sds=4):
 
 def share_of_cpu_time(observed, n, p):
     """
-    within(), of samples against CPU times. An emulated CPU's time goes on while the host has no time
+    within(), of samples against CPU times. An emulated CPU's time goes on while the host has none
     for it, but its samples don't come; so a task's part depends on where it ran. 12% off were seen,
     a quarter is allowed.
     """

@@ -11,8 +11,8 @@ from ebolt_test import *
 
 SECONDS = int(os.environ.get("CHURN_SECONDS", "40"))
 HZ = 499
-# Rare stacks go to a file, so memory is to stay as large as it is, however many processes, mappings,
-# files and stacks came and went. A storm in the kernel makes ever new stacks, an eighth of all
+# Rare stacks go to a file, so memory is to stay as large as it is, however many processes, files,
+# mappings and stacks came and went. A storm in the kernel makes ever new stacks, an eighth of all
 # samples; so there are two recordings of one storm, with the kernel and without it. What is left to
 # grow is told apart: distinct frames (72 bytes with their index, which may double: 144), and tables
 # that reach their full size late.

@@ -66,8 +66,8 @@ def what_was_mapped_over_code_while_records_were_lost():
     note(f"first {first}, second {second}, mmap lost {lost}, of all: {found}")
     n = first + second + lost
     check(n > 300 * DELIVERED, f"too few samples: {found}")
-    # Three burns of the same length: the first is FIRST's, no other; the last is SECOND's, and of the
-    # one between nothing is known while it lasts, or that it is SECOND's.
+    # Three burns of the same length: the first is FIRST's, no other; the last is SECOND's, and
+    # of the one between nothing is known while it lasts, or that it is SECOND's.
     ok, text = within(first, n, 1 / 3)
     check(ok, f"in first: {text}")
     check(within(second, n, 1 / 3)[0] or second > n / 3, f"in second: {second} of {n}")

@@ -81,8 +81,9 @@ def code_where_a_library_was_before_attaching():
 @case
 def code_moved_to_where_a_library_was():
     """
-    Nothing tells of it: /proc/PID/maps does, 0.1 s after the process's first sample, and what is read
-    holds from then on. Late as a busy machine may make both, it takes not half of so much CPU time.
+    Nothing tells of it: /proc/PID/maps does, 0.1 s after the process's first sample, and what is
+    read holds from then on. Late as a busy machine may make both, it takes not half of so much CPU
+    time.
     """
     out = tempdir() + "/m.folded"
     program = Gate("moved", 60, "jit-mremap")

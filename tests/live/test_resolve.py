@@ -50,7 +50,8 @@ def every_function_of_a_file():
           [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x}" for off, v, d, name, _ in wanted], "lines")
     done = ebolt("resolve", "-v", ELF, "-", input="".join(f"{w[0]:#x}\n" for w in wanted).encode())
     equal([x for x in done.stdout.decode().splitlines() if not x.startswith(" ")],
-          [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x} {n}" for off, v, d, name, n in wanted], "lines")
+          [f"{off:#x} vaddr={v + d:#x} {name}+{d:#x} {n}" for off, v, d, name, n in wanted],
+          "lines")
 
 
 @case
@@ -107,8 +108,8 @@ def addresses_of_a_running_process():
         lines = done.stdout.decode().splitlines()
         check(lines[0].startswith(f"{addr:x} vaddr={vaddr:#x} main+0x0 "
                                   f"mapping={start_addr:#x}-"), lines[0])
-        check(lines[0].endswith(f" off={offset(exe, vaddr):#x} {numbers(exe, vaddr, size)} dso={exe}"),
-              lines[0])
+        check(lines[0].endswith(f" off={offset(exe, vaddr):#x} {numbers(exe, vaddr, size)} "
+                                f"dso={exe}"), lines[0])
         equal(lines[1], "1 unresolved: no mapping covers the address", "address 1")
         equal(lines[2], "ffffffffff600000 unresolved: the vsyscall page", "the vsyscall page")
         equal(done.returncode, 1, "exit status")
