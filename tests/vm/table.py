@@ -52,11 +52,13 @@ def feature_table(machines):
 
 
 def run_table(machines):
-    text = row(["kernel", "variant", "tests", "passed", "failed", "skipped", "failed once", "seconds"])
+    text = row(["kernel", "variant", "tests", "passed", "failed", "skipped", "failed once",
+                "seconds"])
     text += row(["---"] * 8)
     for m in machines:
         tests = "`" + m.selected.replace("|", "\\|") + "`"
-        text += row([m.release, m.variant, tests, m.passed, m.failed, m.skipped, m.again, m.seconds])
+        text += row([m.release, m.variant, tests, m.passed, m.failed, m.skipped, m.again,
+                     m.seconds])
     return text
 
 
