@@ -203,7 +203,7 @@ check:
 check-vm:
 	$(Q)scripts/deps.sh build test
 	$(Q)scripts/deps.sh vm || true
-	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all workloads $(LIVE_PROGRAMS)
 	$(Q)B=$(B) T='$(T)' tests/vm/run $(subst $(comma), ,$(K))
 
 lint:
