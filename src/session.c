@@ -343,6 +343,7 @@ static int jit_frame(struct session *s, const struct process *p, uint64_t addr,
 		return 0;
 	}
 	ret->since = m ? m->since : 0;
+	ret->start = m ? m->start : 0;
 	return cached_frame(s, p, addr, &ret->native);
 }
 
@@ -548,6 +549,10 @@ static void say_stats(const struct session *s)
 		pr_warn("%" PRIu64 " looks at other processes took too long, and %" PRIu64
 			" were not tried: what is there has no name",
 			s->dsos.helper.late, s->dsos.helper.refused + s->dsos.comparisons.refused);
+	if (s->procs.shared.dropped || s->procs.shared.unasked)
+		pr_debug("of %" PRIu64 " processes it could not be kept, of %" PRIu64
+			 " not be asked, whose memory they share",
+			 s->procs.shared.dropped, s->procs.shared.unasked);
 	if (st->maps_dropped || st->procs_dropped)
 		pr_warn("%" PRIu64 " mappings and %" PRIu64 " processes found no room: their "
 			"samples are unresolved",

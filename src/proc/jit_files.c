@@ -411,7 +411,8 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 		s->map_code = jit_code__new(jf->pool);
 	if (!s->map_code)
 		return 0;
-	return jit_map__read(&s->map, s->map_code, jf->piece, now, budget, last);
+	/* A last line without an end is one of a process that has ended; else it is half a line. */
+	return jit_map__read(&s->map, s->map_code, jf->piece, now, budget, last && s->ended_at);
 }
 
 static uint64_t poll_space(struct jit_files *jf, struct jit_space *s, uint64_t now,

@@ -65,11 +65,13 @@ static int unnamed(struct jit_wait *w, struct jit_space *space, uint64_t time, u
 	struct frame f = {
 		.kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON, .dso = space->id, .off = addr
 	};
-	size_t before = w->profile->frames.len;
 	int err;
 
 	/* While it is there: looks whether it has a file open. */
 	jit_space__why(space, clock__now());
+	/* The bound is of addresses: one that is known takes any number of samples. */
+	if (profile__find_frame(w->profile, &f, ret))
+		return 0;
 	if (w->nr_unnamed >= JIT_UNNAMED_MAX ||
 	    vec_reserve(&space->unnamed, space->unnamed.len + 1)) {
 		w->unkept++;
@@ -78,7 +80,7 @@ static int unnamed(struct jit_wait *w, struct jit_space *space, uint64_t time, u
 		return profile__frame(w->profile, &f, ret);
 	}
 	err = profile__frame(w->profile, &f, ret);
-	if (err || w->profile->frames.len == before)
+	if (err)
 		return err;
 	w->nr_unnamed++;
 	return vec_push(&space->unnamed, (struct jit_unnamed){ addr, time, *ret });
@@ -92,8 +94,12 @@ static int frame_at(struct jit_wait *w, struct jit_space *space, uint64_t time,
 	struct jit_hit hit;
 	int err = 0;
 
-	/* Code that came to where a file was mapped at the time is not what ran. */
-	if (jit_space__lookup(space, time, jf->addr, jf->since, &hit) && !(native && hit.late)) {
+	/*
+	 * Code that came to where a file was mapped at the time is not what ran; nor is a function
+	 * that would begin outside of that mapping, as a torn line's with two numbers run together.
+	 */
+	if (jit_space__lookup(space, time, jf->addr, jf->since, &hit) &&
+	    !(native && (hit.late || hit.start < jf->start))) {
 		err = frame_of_hit(w, &hit, &f);
 	} else if (jf->native == JIT_FRAME_ANON) {
 		return unnamed(w, space, time, jf->addr, ret);

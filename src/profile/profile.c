@@ -69,11 +69,23 @@ static uint64_t hash_of_frame(const struct frame *f)
 			    (uint64_t)f->dso << 16 | f->kind << 8 | f->reason | f->mapped);
 }
 
+static uint32_t find_frame(const struct profile *p, const struct frame *f, uint64_t hash)
+{
+	struct frame_probe probe = { .p = p, .f = f };
+
+	return hashmap__find(&p->frame_index, hash, same_frame, &probe);
+}
+
+bool profile__find_frame(const struct profile *p, const struct frame *f, uint32_t *ret)
+{
+	*ret = find_frame(p, f, hash_of_frame(f));
+	return *ret != HASHMAP_NONE;
+}
+
 int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret)
 {
 	uint64_t hash = hash_of_frame(f);
-	struct frame_probe probe = { .p = p, .f = f };
-	uint32_t i = hashmap__find(&p->frame_index, hash, same_frame, &probe);
+	uint32_t i = find_frame(p, f, hash);
 	int err;
 
 	if (i != HASHMAP_NONE) {

@@ -116,6 +116,9 @@ void profile__free(struct profile *p);
 /* The index of an equal frame, added if new. 0, -E2BIG or -ENOMEM. */
 int profile__frame(struct profile *p, const struct frame *f, uint32_t *ret);
 
+/* Whether there is an equal frame, and its index. */
+bool profile__find_frame(const struct profile *p, const struct frame *f, uint32_t *ret);
+
 /* Makes a frame another, in all stacks that have it: what it is became known only later. */
 void profile__set_frame(struct profile *p, uint32_t i, const struct frame *f);
 

@@ -340,15 +340,21 @@ static void what_is_no_file_of_the_process_is_no_map(void **state)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void sample(uint64_t time, uint64_t addr, uint32_t native)
+/* start: of the mapping that addr lies in. */
+static void sample_in(uint64_t time, uint64_t addr, uint32_t native, uint64_t start)
 {
 	struct stack key = { .comm = "x", .nr_kernel = 1, .nr_user = 1 };
-	struct jit_frame user = { .addr = addr, .native = native };
+	struct jit_frame user = { .addr = addr, .native = native, .start = start };
 	struct frame kernel = { .kind = FRAME_KERNEL, .off = 7 };
 	uint32_t k;
 
 	assert_int_equal(profile__frame(profile, &kernel, &k), 0);
 	assert_int_equal(jit_wait__add(&jit_wait, space, time, &key, &k, &user), 0);
+}
+
+static void sample(uint64_t time, uint64_t addr, uint32_t native)
+{
+	sample_in(time, addr, native, 0);
 }
 
 static const struct frame *frame_of(size_t stack)
@@ -407,10 +413,12 @@ static void a_recording_ends_before_the_process(void **state)
 {
 	jit_files__poll(files, S);
 	sample(S, 0x1000, JIT_FRAME_ANON);
-	append_map("1000 40 f\n");
+	append_map("1000 40 f\n2000 40 unfin");
 	jit_files__poll_last(files);
 	jit_wait__settle(&jit_wait);
 	assert_string_equal(frame_of(0)->name, "f");
+	/* It is being written: half a line is no name. */
+	assert_string_equal(at(2 * S, 0x2000), "");
 	/* Its process has it still, until that is forgotten too. */
 	assert_int_equal(files->spaces.len, 1);
 	jit_space__end(space, 2 * S);
@@ -428,6 +436,9 @@ static void addresses_without_a_name_are_bounded(void **state)
 	assert_int_equal(profile->frames.len, frames + 1);
 	assert_int_equal(jit_wait.unkept, 1000);
 	assert_int_equal(profile->samples, JIT_SPACE_UNNAMED + 1000);
+	/* What is known goes on. */
+	sample(S, 0x1000, JIT_FRAME_ANON);
+	assert_int_equal(jit_wait.unkept, 1000);
 }
 
 static void what_is_native_stays_unless_it_is_told_of(void **state)
@@ -444,6 +455,21 @@ static void what_is_native_stays_unless_it_is_told_of(void **state)
 	assert_string_equal(frame_of(0)->name, "f");
 	assert_int_equal(frame_of(1)->off, 99);
 	assert_int_equal(frame_of(2)->reason, UNKNOWN_NO_MAPPING);
+}
+
+/* A line whose size has another line's digits behind it. */
+static void what_begins_outside_of_a_file_is_not_its_code(void **state)
+{
+	struct frame native = { .kind = FRAME_NATIVE, .dso = 3, .off = 99 };
+	uint32_t n;
+
+	assert_int_equal(profile__frame(profile, &native, &n), 0);
+	append_map("4000 7f0000000040 torn\n");
+	jit_files__poll(files, S);
+	sample_in(S, 0x5010, n, 0x5000);
+	sample_in(S, 0x4010, n, 0x4000);
+	assert_int_equal(frame_of(0)->off, 99);
+	assert_string_equal(frame_of(1)->name, "torn");
 }
 
 static void code_that_came_later_is_not_what_ran(void **state)
@@ -507,6 +533,7 @@ int main(void)
 		TEST(a_recording_ends_before_the_process),
 		TEST(addresses_without_a_name_are_bounded),
 		TEST(what_is_native_stays_unless_it_is_told_of),
+		TEST(what_begins_outside_of_a_file_is_not_its_code),
 		TEST(code_that_came_later_is_not_what_ran),
 		TEST(lines_and_empty_names),
 	};
