@@ -233,10 +233,12 @@ static void who_is_waited_for_is_forgotten(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static int stay(void *arg)
+static int stay(void *parent)
 {
 	/* Lest it stays when a test fails. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (parent && getppid() != (intptr_t)parent)
+		_exit(1);
 	pause();
 	return 0;
 }
@@ -674,7 +676,8 @@ static void after_a_loss_the_dead_are_not_trusted(void **state)
 static void after_a_loss_nobody_is_known_to_share(void **state)
 {
 	static char stack[64 * 1024] __attribute__((aligned(16)));
-	pid_t child = clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	pid_t child =
+		clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
 	struct proc_stat st;
 
 	assert_true(child > 0);
@@ -690,7 +693,7 @@ static void after_a_loss_nobody_is_known_to_share(void **state)
 	/* The table may have forgotten it before it ends. */
 	process_table__done(&table);
 	process_table__init(&table, &dsos);
-	child = clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	child = clone(stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
 	shared_vm__began(&table.shared, getpid(), child);
 	assert_int_equal(table.shared.members.len, 2);
 	record_task(REC_EXIT, child, child, getpid(), 40);

@@ -12,17 +12,25 @@
 
 static char stacks[2][64 * 1024] __attribute__((aligned(16)));
 
-static int wait_for_signal(void *arg)
+/* Lest they stay when a test fails. */
+static void end_with(pid_t parent)
 {
-	/* Lest they stay when a test fails. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+static int wait_for_signal(void *parent)
+{
+	end_with((intptr_t)parent);
 	pause();
 	return 0;
 }
 
 static pid_t begin(int i, int flags)
 {
-	pid_t pid = clone(wait_for_signal, stacks[i] + sizeof(stacks[i]), flags | SIGCHLD, NULL);
+	pid_t pid = clone(wait_for_signal, stacks[i] + sizeof(stacks[i]), flags | SIGCHLD,
+			  (void *)(intptr_t)getpid());
 
 	assert_true(pid > 0);
 	return pid;
@@ -99,7 +107,7 @@ static size_t begin_crowd(struct shared_vm *s, pid_t *pids, size_t from, size_t 
 {
 	for (size_t i = from; i < nr; i++) {
 		pids[i] = clone(wait_for_signal, small_stacks[i] + sizeof(small_stacks[i]),
-				CLONE_VM | SIGCHLD, NULL);
+				CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
 		if (pids[i] < 0)
 			return i;
 		/* Whoever is one of them already tells of another. */
@@ -168,16 +176,17 @@ static void a_group_is_bounded_and_a_walk_is_linear(void **state)
 /* A process like this one, that has some in its own memory too, and says who. */
 static pid_t begin_another_group(pid_t *pids, size_t nr)
 {
+	pid_t pid, me = getpid();
 	int ends[2];
-	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
+		end_with(me);
 		for (size_t i = 0; i < nr; i++)
 			pids[i] = clone(wait_for_signal, small_stacks[i] + sizeof(small_stacks[i]),
-					CLONE_VM, NULL);
+					CLONE_VM, (void *)(intptr_t)getpid());
 		if (write(ends[1], pids, nr * sizeof(*pids)) == (ssize_t)(nr * sizeof(*pids)))
 			pause();
 		_exit(1);
@@ -201,7 +210,7 @@ static void groups_stay_apart_whoever_leaves(void **state)
 	heads[1] = begin_another_group(pids[1], EACH);
 	for (int i = 0; i < EACH; i++) {
 		pids[0][i] = clone(wait_for_signal, small_stacks[i] + sizeof(small_stacks[i]),
-				   CLONE_VM | SIGCHLD, NULL);
+				   CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
 		for (int g = 0; g < 2; g++) {
 			shared_vm__began(&s, heads[g], pids[g][i]);
 			/* Told once more, it is still one. */
