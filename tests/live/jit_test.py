@@ -37,6 +37,11 @@ def check_named(stacks, what=""):
     return named
 
 
+def warnings_of(recording):
+    """But for that of a machine too busy to answer ebolt's questions in time."""
+    return [x for x in recording.err.splitlines() if "warning" in x and "took too long" not in x]
+
+
 def tmp_files_of(pid):
     """What runtimes leave in /tmp is taken away, as are the files that perf makes of it."""
     def remove():
