@@ -333,7 +333,7 @@ static int jit_frame(struct session *s, const struct process *p, uint64_t addr,
 {
 	const struct mapping *m = process__lookup(p, addr);
 
-	*ret = (struct jit_frame){ .addr = addr };
+	*ret = (struct jit_frame){ .addr = addr, .start = process__code_floor(p, addr) };
 	if (!m && addr < VSYSCALL_START) {
 		ret->native = JIT_FRAME_NO_MAPPING;
 		return 0;
@@ -343,7 +343,6 @@ static int jit_frame(struct session *s, const struct process *p, uint64_t addr,
 		return 0;
 	}
 	ret->since = m ? m->since : 0;
-	ret->start = m ? m->start : 0;
 	return cached_frame(s, p, addr, &ret->native);
 }
 

@@ -176,7 +176,8 @@ static bool resolve_jit(struct resolver *r, const char *text, uint64_t addr,
 	struct jit_space *space = r->process->jit;
 	struct jit_hit hit;
 
-	if (!space || !jit_space__lookup(space, clock__now(), addr, m ? m->since : 0, &hit))
+	if (!space || !jit_space__lookup(space, clock__now(), addr, m ? m->since : 0, &hit) ||
+	    hit.start < process__code_floor(r->process, addr))
 		return false;
 	printf("%s ", text);
 	put_name(hit.name[0] ? hit.name : "[jit]");

@@ -54,8 +54,10 @@ struct jit_space_dump {
 };
 
 struct jit_unnamed {
-	uint64_t addr, time; /* of the first sample */
-	uint32_t frame;	     /* of the profile */
+	uint64_t addr;
+	uint64_t start; /* no function at addr begins below */
+	uint64_t time;	/* of the first sample */
+	uint32_t frame; /* of the profile */
 };
 
 struct jit_space {

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 
+/* Runtimes that protect page by page have as many mappings; a function lies in fewer than these. */
+#define CODE_MAPPINGS_MAX 64
+
 /* The first mapping that ends after addr. */
 static size_t first_after(const struct process *p, uint64_t addr)
 {
@@ -35,6 +38,19 @@ const struct mapping *process__lookup(const struct process *p, uint64_t addr)
 	size_t i = first_after(p, addr);
 
 	return i < p->maps.len && p->maps.data[i].start <= addr ? &p->maps.data[i] : NULL;
+}
+
+uint64_t process__code_floor(const struct process *p, uint64_t addr)
+{
+	size_t i = first_after(p, addr), most = CODE_MAPPINGS_MAX;
+	const struct mapping *m = process__lookup(p, addr);
+
+	if (!m)
+		return i ? p->maps.data[i - 1].end : 0;
+	for (; i && --most && m->kind == MAPPING_ANON; i--, m--)
+		if (m[-1].kind != MAPPING_ANON || m[-1].end != m->start)
+			break;
+	return m->start;
 }
 
 struct dso_sighting process__sighting(const struct process *p, const struct mapping *m,

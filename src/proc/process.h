@@ -160,6 +160,12 @@ bool process_table__may_be_lost(const struct process_table *t, const struct proc
 /* The mapping that holds addr, or NULL. Borrowed until the next change. */
 const struct mapping *process__lookup(const struct process *p, uint64_t addr);
 
+/*
+ * Below this no function begins that holds addr: it lies in one mapping, or in several of anonymous
+ * memory without a gap. Where addr is in none, it isn't in the one before either.
+ */
+uint64_t process__code_floor(const struct process *p, uint64_t addr);
+
 /* Where the file of a MAPPING_FILE can be found. Strings are borrowed from the DSO table. */
 struct dso_sighting process__sighting(const struct process *p, const struct mapping *m,
 				      const struct dso_table *dsos);

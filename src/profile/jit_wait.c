@@ -58,12 +58,23 @@ static int frame_of_hit(struct jit_wait *w, const struct jit_hit *hit, struct fr
 	return intern(w, hit, &ret->name);
 }
 
-/* A frame that may get its name later. */
-static int unnamed(struct jit_wait *w, struct jit_space *space, uint64_t time, uint64_t addr,
-		   uint32_t *ret)
+/*
+ * Of a function that would begin outside of the address's mapping only the size is wrong: a torn
+ * line's, with two numbers run together.
+ */
+static bool lookup(struct jit_space *space, uint64_t time, uint64_t addr, uint64_t since,
+		   uint64_t start, struct jit_hit *ret)
 {
+	return jit_space__lookup(space, time, addr, since, ret) && ret->start >= start;
+}
+
+/* A frame that may get its name later. */
+static int unnamed(struct jit_wait *w, struct jit_space *space, uint64_t time,
+		   const struct jit_frame *jf, uint32_t *ret)
+{
+	struct jit_unnamed u = { .addr = jf->addr, .start = jf->start, .time = time };
 	struct frame f = {
-		.kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON, .dso = space->id, .off = addr
+		.kind = FRAME_UNKNOWN, .reason = UNKNOWN_ANON, .dso = space->id, .off = jf->addr
 	};
 	int err;
 
@@ -83,7 +94,8 @@ static int unnamed(struct jit_wait *w, struct jit_space *space, uint64_t time, u
 	if (err)
 		return err;
 	w->nr_unnamed++;
-	return vec_push(&space->unnamed, (struct jit_unnamed){ addr, time, *ret });
+	u.frame = *ret;
+	return vec_push(&space->unnamed, u);
 }
 
 static int frame_at(struct jit_wait *w, struct jit_space *space, uint64_t time,
@@ -94,15 +106,11 @@ static int frame_at(struct jit_wait *w, struct jit_space *space, uint64_t time,
 	struct jit_hit hit;
 	int err = 0;
 
-	/*
-	 * Code that came to where a file was mapped at the time is not what ran; nor is a function
-	 * that would begin outside of that mapping, as a torn line's with two numbers run together.
-	 */
-	if (jit_space__lookup(space, time, jf->addr, jf->since, &hit) &&
-	    !(native && (hit.late || hit.start < jf->start))) {
+	/* Code that came to where a file was mapped at the time is not what ran. */
+	if (lookup(space, time, jf->addr, jf->since, jf->start, &hit) && !(native && hit.late)) {
 		err = frame_of_hit(w, &hit, &f);
 	} else if (jf->native == JIT_FRAME_ANON) {
-		return unnamed(w, space, time, jf->addr, ret);
+		return unnamed(w, space, time, jf, ret);
 	} else if (native) {
 		*ret = jf->native;
 		return 0;
@@ -221,7 +229,7 @@ static void name_unnamed(struct jit_wait *w, struct jit_space *space, bool last)
 		struct jit_hit hit;
 		struct frame f;
 
-		if (jit_space__lookup(space, u->time, u->addr, 0, &hit) &&
+		if (lookup(space, u->time, u->addr, 0, u->start, &hit) &&
 		    !frame_of_hit(w, &hit, &f)) {
 			profile__set_frame(w->profile, u->frame, &f);
 			w->nr_unnamed--;

@@ -27,7 +27,7 @@
 struct jit_frame {
 	uint64_t addr;
 	uint64_t since;	 /* ns; of the mapping that gave native */
-	uint64_t start;	 /* of that mapping */
+	uint64_t start;	 /* what begins below is no function at addr: process__code_floor() */
 	uint32_t native; /* a frame of the profile, if it is no JIT code; or JIT_FRAME_* */
 };
 

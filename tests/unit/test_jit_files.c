@@ -472,6 +472,23 @@ static void what_begins_outside_of_a_file_is_not_its_code(void **state)
 	assert_string_equal(frame_of(1)->name, "torn");
 }
 
+static void what_begins_before_a_gap_is_not_its_code(void **state)
+{
+	append_map("4000 7f0000000040 torn\n");
+	jit_files__poll(files, S);
+	sample_in(S, 0x7010, JIT_FRAME_ANON, 0x7000);
+	sample_in(S, 0x9010, JIT_FRAME_NO_MAPPING, 0x9000);
+	sample_in(S, 0x4010, JIT_FRAME_ANON, 0x3000);
+	assert_int_equal(frame_of(0)->kind, FRAME_UNKNOWN);
+	assert_int_equal(frame_of(1)->reason, UNKNOWN_NO_MAPPING);
+	assert_string_equal(frame_of(2)->name, "torn");
+	/* Nor is it when it is asked again, at the end. */
+	jit_space__end(space, 2 * S);
+	jit_files__poll(files, 2 * S);
+	jit_wait__settle(&jit_wait);
+	assert_int_equal(frame_of(0)->reason, UNKNOWN_JIT_NO_ENTRY);
+}
+
 static void code_that_came_later_is_not_what_ran(void **state)
 {
 	struct frame native = { .kind = FRAME_NATIVE, .dso = 3, .off = 99 };
@@ -534,6 +551,7 @@ int main(void)
 		TEST(addresses_without_a_name_are_bounded),
 		TEST(what_is_native_stays_unless_it_is_told_of),
 		TEST(what_begins_outside_of_a_file_is_not_its_code),
+		TEST(what_begins_before_a_gap_is_not_its_code),
 		TEST(code_that_came_later_is_not_what_ran),
 		TEST(lines_and_empty_names),
 	};

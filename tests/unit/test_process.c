@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "object/proc_stat.h"
@@ -83,6 +84,31 @@ static void cover_agrees_with_an_array(void **state)
 				assert_int_equal(have->pgoff - have->start, want[a].bias);
 		}
 	}
+	vec_done(&p.maps);
+}
+
+static void code_begins_where_its_memory_does(void **state)
+{
+	static const struct mapping maps[] = {
+		{ .start = 10, .end = 20, .kind = MAPPING_ANON },
+		{ .start = 20, .end = 30, .kind = MAPPING_FILE },
+		{ .start = 30, .end = 40, .kind = MAPPING_ANON },
+		{ .start = 40, .end = 50, .kind = MAPPING_ANON },
+		{ .start = 60, .end = 70, .kind = MAPPING_ANON },
+	};
+	struct process p = { 0 };
+
+	vec_init(&p.maps, 1000);
+	assert_int_equal(process__code_floor(&p, 5), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		assert_int_equal(mappings__cover(&p, &maps[i]), 0);
+	assert_int_equal(process__code_floor(&p, 5), 0);
+	assert_int_equal(process__code_floor(&p, 15), 10);
+	assert_int_equal(process__code_floor(&p, 29), 20);
+	assert_int_equal(process__code_floor(&p, 49), 30);
+	assert_int_equal(process__code_floor(&p, 55), 50);
+	assert_int_equal(process__code_floor(&p, 60), 60);
+	assert_int_equal(process__code_floor(&p, 75), 70);
 	vec_done(&p.maps);
 }
 
@@ -912,6 +938,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(jit_code_is_an_image_s, setup, teardown),
 		cmocka_unit_test(cover_agrees_with_an_array),
+		cmocka_unit_test(code_begins_where_its_memory_does),
 		T(exec_begins_anew),
 		T(comm_without_exec_changes_nothing),
 		T(child_has_its_parents_mappings_and_version),
