@@ -174,15 +174,18 @@ static void need_who(struct jit_files *jf, struct jit_space *s)
 	if (s->asked || s->ended_at)
 		return;
 	s->who = take_who(jf, s->who.pid);
+	s->who.exec_at = s->began;
 	s->asked = true;
 }
 
-struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid)
+struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid, uint64_t began)
 {
 	struct jit_space *s = add_space(jf, pid);
 
-	if (s)
-		need_who(jf, s);
+	if (!s)
+		return NULL;
+	s->began = began;
+	need_who(jf, s);
 	return s;
 }
 
@@ -400,7 +403,8 @@ static uint64_t poll_map(struct jit_files *jf, struct jit_space *s, uint64_t now
 		need_who(jf, s);
 	if (s->who.tmp_fd < 0 || (!was_open && jf->nr_fds >= jf->max_fds))
 		return 0;
-	jit_map__look(&s->map, &s->who, now, last);
+	if (!s->replaced)
+		jit_map__look(&s->map, &s->who, now, last);
 	jf->nr_fds += s->map.fd >= 0 && !was_open;
 	jf->stats.maps += s->map.found && !was_found;
 	if (s->map.refusal && s->map.refusal != refusal)

@@ -64,6 +64,8 @@ struct jit_space {
 	uint32_t id;	/* never used again for another */
 	uint32_t place; /* index into jit_files.spaces */
 	struct jit_who who;
+	uint64_t began;	  /* ns; the exec that began the image; 0: none is known */
+	bool replaced;	  /* ended by an exec: what has its files' names is another image's */
 	bool asked;	  /* who is known */
 	bool sampled;	  /* since the last poll */
 	uint64_t poll_at; /* ns; not polled before if it isn't sampled */
@@ -145,9 +147,9 @@ void jit_files__foresee(struct jit_files *jf, uint32_t pid, bool have);
 
 /*
  * Makes a space for a process that has executable anonymous memory or a jitdump; NULL where there
- * is no room.
+ * is no room. began: the exec that began its image (ns), or 0.
  */
-struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid);
+struct jit_space *jit_files__space(struct jit_files *jf, uint32_t pid, uint64_t began);
 /* A process has mapped a jitdump (by its name; its magic will decide). */
 void jit_files__mapped(struct jit_files *jf, struct jit_space *s, uint32_t dso);
 /* A child, which has its parent's code as of `time`; NULL: where it has none. */

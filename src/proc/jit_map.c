@@ -11,6 +11,8 @@
 #define LOOK_WAIT_MAX (2 * NSEC_PER_SEC)
 /* Times of files are coarse, and those of processes in ticks. */
 #define AGE_SLACK (NSEC_PER_SEC / 10)
+/* A tick at 100 Hz: what an image wrote shortly before its exec is not the next one's. */
+#define EXEC_SLACK (NSEC_PER_SEC / 100)
 
 void jit_map__init(struct jit_map *m)
 {
@@ -36,11 +38,23 @@ static uint64_t ns_of(const struct timespec *t)
 	return t->tv_sec * NSEC_PER_SEC + t->tv_nsec;
 }
 
+/* Was it written by an image that the process had before an exec? */
+static bool is_of_image_before(const struct jit_who *who, uint64_t written)
+{
+	struct timespec t;
+
+	if (!who->exec_at)
+		return false;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return written + EXEC_SLACK < ns_of(&t) - clock__now() + who->exec_at;
+}
+
 static enum jit_map_refusal judge(const struct jit_who *who, const struct stat *st)
 {
 	if (!jit_who__may_own(who, st))
 		return JIT_MAP_OWNER;
-	if (ns_of(&st->st_mtim) + AGE_SLACK < who->began)
+	if (ns_of(&st->st_mtim) + AGE_SLACK < who->began ||
+	    is_of_image_before(who, ns_of(&st->st_mtim)))
 		return JIT_MAP_OLD;
 	return JIT_MAP_FINE;
 }

@@ -25,7 +25,7 @@ enum jit_map_refusal {
 	JIT_MAP_LINK,
 	JIT_MAP_NO_FILE, /* a directory, a FIFO, a device */
 	JIT_MAP_OWNER,
-	JIT_MAP_OLD, /* written before the process began: of another that had its id */
+	JIT_MAP_OLD, /* written before the process, or its exec: of another image */
 	JIT_MAP_DENIED,
 };
 

@@ -9,7 +9,7 @@ static const char *const map_refusals[] = {
 	[JIT_MAP_LINK] = "a link, which could lead to any file",
 	[JIT_MAP_NO_FILE] = "not a regular file",
 	[JIT_MAP_OWNER] = "owned neither by the user of the process nor by root",
-	[JIT_MAP_OLD] = "older than the process: written by another that had its id",
+	[JIT_MAP_OLD] = "older than the process or its exec: written by another that had its id",
 	[JIT_MAP_DENIED] = "can't be opened",
 };
 

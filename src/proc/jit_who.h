@@ -16,8 +16,9 @@ struct jit_who {
 	uint32_t pid;
 	bool known; /* else the process was gone */
 	struct proc_status status;
-	uint64_t began; /* CLOCK_REALTIME, ns */
-	int tmp_fd;	/* its /tmp, to look files up in; -1: none */
+	uint64_t began;	  /* CLOCK_REALTIME, ns; of the process, */
+	uint64_t exec_at; /* CLOCK_MONOTONIC, ns; and of its image: an exec; 0: none is known */
+	int tmp_fd;	  /* its /tmp, to look files up in; -1: none */
 };
 
 /* Asks the kernel. Afterwards jit_who__done(). */

@@ -160,11 +160,11 @@ static void on_exec(struct process_table *t, const struct rec_comm *r)
 	if (!p)
 		return;
 	shared_vm__left(&t->shared, r->pid);
-	process_jit__ended(p);
+	process_jit__replaced(p);
 	p->maps.len = 0;
 	p->version = t->next_version++;
 	p->losses = r->hdr.time > t->lost_until ? t->losses : STALE;
-	p->as_of = r->hdr.time;
+	p->as_of = p->exec_at = r->hdr.time;
 	p->sure_from = 0;
 	p->reread_at = 0;
 	p->reread_wait = REREAD_WAIT_MIN;

@@ -65,6 +65,7 @@ struct process {
 	uint64_t version;
 	uint64_t exec_ahead;	  /* ns; of an exec record whose turn is still to come; or 0 */
 	uint64_t losses;	  /* the table's, as of which the mappings are complete */
+	uint64_t exec_at;	  /* ns; of the exec that began its image; 0: none known */
 	uint64_t sure_from;	  /* ns; it was read until then, and holds of no time before */
 	VEC(struct mapping) maps; /* by start, not overlapping */
 	size_t prune_at;	  /* so many mappings: see which of them are still there */

@@ -24,7 +24,7 @@ void process_jit__mapped(struct process_table *t, struct process *p, const struc
 	if (!t->jit || (m->kind != MAPPING_ANON && !marker))
 		return;
 	if (!p->jit)
-		p->jit = jit_files__space(t->jit, p->pid);
+		p->jit = jit_files__space(t->jit, p->pid, p->exec_at);
 	if (p->jit && marker)
 		jit_files__mapped(t->jit, p->jit, m->dso);
 }
@@ -32,6 +32,7 @@ void process_jit__mapped(struct process_table *t, struct process *p, const struc
 void process_jit__read(struct process_table *t, struct process *p, struct process *was)
 {
 	if (was && was->start_ticks == p->start_ticks && mappings__share(was, p)) {
+		p->exec_at = was->exec_at;
 		p->jit = was->jit;
 		was->jit = NULL;
 	}
@@ -44,6 +45,13 @@ void process_jit__forked(struct process_table *t, struct process *p, const struc
 {
 	if (t->jit && parent->jit)
 		p->jit = jit_files__fork(t->jit, parent->jit, p->pid, time);
+}
+
+void process_jit__replaced(struct process *p)
+{
+	if (p->jit)
+		p->jit->replaced = true;
+	process_jit__ended(p);
 }
 
 void process_jit__ended(struct process *p)

@@ -16,5 +16,7 @@ void process_jit__forked(struct process_table *t, struct process *p, const struc
 			 uint64_t time);
 /* It is gone, or runs another image. */
 void process_jit__ended(struct process *p);
+/* By an exec: the process goes on as another image. */
+void process_jit__replaced(struct process *p);
 
 #endif

@@ -125,8 +125,9 @@ def a_map_names_an_address_again():
 
 @case
 def another_image_has_none_of_the_code():
-    named, nameless, times, _ = fakejit("exec")
-    check_times({**named, b"none": nameless}, times, {"before": b"before", "first": b"none"})
+    for mode in ("exec", "map-exec"):
+        named, nameless, times, _ = fakejit(mode)
+        check_times({**named, b"none": nameless}, times, {"before": b"before", "first": b"none"})
 
 
 @case
@@ -144,6 +145,27 @@ def names_of_the_writer_s_choosing():
     check_times({**named, b"": nameless}, times,
                 {"odd": b"a;b\nc\x1b[31m\xff\\ 17", "empty": b"", "brackets": b"[kernel]"})
     check(b"[jit]_[j]" in {s.raw[-1] for s in folded(d + "/a.folded")}, "no [jit]")
+
+
+@case
+def a_torn_line_renames_no_library():
+    load = Runtime([workload("fakejit"), "nothing", "60", tempdir()])
+    load.open()
+    try:
+        wait_until("it has code", lambda: "200000000000-" in open(f"/proc/{load.pid}/maps").read())
+        with open(f"/proc/{load.pid}/maps") as f:
+            libc = next(int(x.split("-")[0], 16) for x in f if "/libc.so" in x and " r-xp " in x)
+        # A size that has the next line's digits behind it.
+        with open(f"/tmp/perf-{load.pid}.map", "w") as f:
+            print("200000000000 5fff00000000 torn", file=f)
+        wanted = ("200000000010", f"{libc + 16:x}")
+        if libc >= 0x7fff00000000:
+            raise Skip("libc is above what the line covers")
+        done = ebolt("resolve", "-p", load.pid, *wanted).stdout.decode().splitlines()
+        check(done[0].startswith(f"{wanted[0]} torn+0x10"), done[0])
+        check("torn" not in done[1] and "/libc.so" in done[1], done[1])
+    finally:
+        load.end()
 
 
 def reasons(mode, reason, warning=None, cause=None):

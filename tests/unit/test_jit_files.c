@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "jitdump_builder.h"
 #include "proc/jit_files.h"
 #include "proc/jit_message.h"
@@ -36,7 +37,7 @@ static int setup(void **state)
 	files = jit_files__new(&dsos, true);
 	assert_non_null(files);
 	jit_wait__init(&jit_wait, profile, files, true);
-	space = jit_files__space(files, getpid());
+	space = jit_files__space(files, getpid(), 0);
 	assert_non_null(space);
 	jb__init(&b, false);
 	fd = -1;
@@ -338,6 +339,31 @@ static void what_is_no_file_of_the_process_is_no_map(void **state)
 	assert_string_equal(at(30 * S, 0x1000), "f");
 }
 
+static void a_map_of_the_image_before_is_not_read(void **state)
+{
+	append_map("1000 40 f\n");
+	usleep(50000);
+	space = jit_files__space(files, getpid(), clock__now());
+	assert_non_null(space);
+	jit_files__poll(files, 10 * S);
+	assert_string_equal(at(S, 0x1000), "");
+	assert_true(message("exec"));
+	append_map("2000 40 g\n");
+	jit_files__poll(files, 20 * S);
+	assert_string_equal(at(S, 0x2000), "g");
+}
+
+static void at_an_exec_the_next_image_s_map_is_not_opened(void **state)
+{
+	jit_files__poll(files, S);
+	append_map("1000 40 f\n");
+	space->replaced = true;
+	jit_space__end(space, 10 * S);
+	jit_files__poll(files, 10 * S);
+	assert_string_equal(at(S, 0x1000), "");
+	assert_true(space->complete);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* start: of the mapping that addr lies in. */
@@ -545,6 +571,8 @@ int main(void)
 		TEST(a_map_has_the_times_of_its_readings),
 		TEST(a_map_that_is_replaced_is_read_anew),
 		TEST(what_is_no_file_of_the_process_is_no_map),
+		TEST(a_map_of_the_image_before_is_not_read),
+		TEST(at_an_exec_the_next_image_s_map_is_not_opened),
 		TEST(a_sample_waits_for_a_newer_record),
 		TEST(what_is_told_at_the_end_names_what_was_counted),
 		TEST(a_recording_ends_before_the_process),

@@ -323,16 +323,21 @@ static void forked(void)
 }
 
 /* Another image, at the same addresses, of which nothing is told. */
-static void exec_again(void)
+static void exec_nothing(void)
 {
 	char text[32];
 
-	begin();
-	load(func(0), "before");
-	run(func(0), "before");
 	snprintf(text, sizeof(text), "%g", seconds);
 	execl("/proc/self/exe", "fakejit", "nothing", text, NULL);
 	fail("execl");
+}
+
+static void exec_again(void)
+{
+	begin();
+	load(func(0), "before");
+	run(func(0), "before");
+	exec_nothing();
 }
 
 static void spoilt(void)
@@ -468,6 +473,14 @@ static void map_again(void)
 	run(func(0), "two");
 }
 
+/* Another image, whose perf map the file would be by its name. */
+static void map_exec(void)
+{
+	own_map(func(0), "before");
+	run(func(0), "before");
+	exec_nothing();
+}
+
 static void map_link(void)
 {
 	char path[64], target[4200];
@@ -596,6 +609,7 @@ static const struct {
 	{ "map", map },
 	{ "map-at-exit", map_at_exit },
 	{ "map-again", map_again },
+	{ "map-exec", map_exec },
 	{ "map-link", map_link },
 	{ "map-fifo", map_fifo },
 	{ "map-directory", map_directory },
