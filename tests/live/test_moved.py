@@ -35,7 +35,9 @@ def moved(how, attach):
     # All but the start of the process and interrupts: some milliseconds of its CPU time, of which
     # a machine with 20 to run on two CPUs still leaves it 0.2 s.
     check(named > 50 and named > 0.9 * sum(found.values()), f"{how}: {found}")
-    equal(anon, 0, f"{how}: samples in anonymous memory")
+    # What is there is asked in a child, which a busy machine may not let answer in time: those
+    # samples have no name, and 2 of 1,000 were seen. Without the rule it is all of them.
+    check(anon <= max(5, 0.01 * named), f"{how}: {anon} samples in anonymous memory, {named} named")
     if resolved:
         check(b" moved dso=" in resolved.stdout, f"resolve says nothing of it: {resolved.stdout}")
 
